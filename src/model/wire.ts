@@ -1,0 +1,249 @@
+/**
+ * What the HTTP API answers and `--json` prints. Times are ISO 8601 UTC with milliseconds; absent, null and empty differ:
+ * a field that does not apply yet is null, never left out, unless marked optional.
+ */
+
+/** `provisioning` is live (leases R4); the last three are terminal (I9). */
+export type LeaseState = 'provisioning' | 'active' | 'released' | 'expired' | 'failed'
+export const leaseStates: readonly LeaseState[] = ['provisioning', 'active', 'released', 'expired', 'failed']
+export type InstanceState = 'pending' | 'provisioning' | 'idle' | 'busy' | 'terminating' | 'terminated'
+/** `preparing`: reserved, identity not bound yet; `gone`: absence verified. */
+export type RemovalState = 'preparing' | 'removing' | 'verifying' | 'gone'
+
+export interface CleanupView {
+  /** none: nothing ordered; failed: the last try failed and `retryAt` is set; held: a hold or a freeze stops it. */
+  state: 'none' | 'preparing' | 'removing' | 'verifying' | 'gone' | 'failed' | 'held'
+  removalID: string | null
+  reason: string | null
+  attempts: number
+  error: string | null
+  failedAt: string | null
+  retryAt: string | null
+  startedAt: string | null
+  claimExpiresAt: string | null
+  goneAt: string | null
+  /** From the third failure in a row on (leases R47). */
+  stuck: boolean
+  heldBy: string | null
+}
+
+export interface LeaseView {
+  id: string
+  slug: string
+  state: LeaseState
+  project: string
+  owner: string
+  provider: string
+  backend: string
+  scope: string | null
+  location: string | null
+  instanceID: string
+  ref: string
+  /** The provider's own id of the resource; null until an attempt is bound. */
+  cloudID: string | null
+  cloudImmutableID: string | null
+  createdAt: string
+  updatedAt: string
+  lastTouchedAt: string
+  expiresAt: string
+  ttlSeconds: number
+  idleTimeoutSeconds: number
+  keep: boolean
+  labels: Record<string, string>
+  createAttemptID: string | null
+  releasedAt: string | null
+  endedAt: string | null
+  retainedAt: string | null
+  retainUntil: string | null
+  releaseDeletesServer: boolean | null
+  failureCode: string | null
+  failureError: string | null
+  provisioningResourceMayExist: boolean
+  accessWarning: string | null
+  cleanup: CleanupView
+  // The flat names of leases 2.1, read from the same removal row; present only while they say something (leases R41).
+  cleanupAttempts?: number
+  cleanupError?: string
+  cleanupFailedAt?: string
+  cleanupRetryAt?: string
+  cleanupStartedAt?: string
+  cleanupClaimExpiresAt?: string
+}
+
+export interface LeaseAnswer {
+  lease: LeaseView
+  /** Only in the answer to a create (and its replay): may beat and release this lease, nothing else. */
+  leaseToken?: string
+  /** Caps that were applied and the like; absent when there is nothing to say. */
+  warnings?: string[]
+}
+
+export interface ErrorAnswer {
+  error: string
+  message: string
+  [detail: string]: unknown
+}
+
+export interface InstanceView {
+  id: string
+  ref: string
+  name: string
+  state: InstanceState
+  project: string
+  backend: string
+  provider: string
+  scope: string | null
+  location: string | null
+  leaseID: string | null
+  cloudID: string | null
+  cloudImmutableID: string | null
+  createdAt: string
+  changedAt: string
+  terminatedAt: string | null
+  attempts: AttemptView[]
+}
+
+export interface AttemptView {
+  id: string
+  number: number
+  outcome: 'open' | 'bound' | 'absent' | 'abandoned'
+  openedAt: string
+  endedAt: string | null
+  deadlineAt: string
+  error: string | null
+}
+
+export interface EventTarget {
+  type: string
+  id: string
+  name: string
+}
+export interface EventView {
+  id: string
+  /** Position in the feed: `GET /v1/events?after=<seq>` goes on from here. */
+  seq: number
+  at: string
+  code: string
+  level: 'info' | 'warning' | 'error'
+  project: string | null
+  actor: string
+  message: string
+  targets: EventTarget[]
+  payload: Record<string, unknown>
+}
+
+export type Role = 'user' | 'operator' | 'approver' | 'admin'
+export const roles: readonly Role[] = ['user', 'operator', 'approver', 'admin']
+
+export interface TokenView {
+  id: string
+  name: string
+  role: Role
+  /** null: every project. */
+  project: string | null
+  createdAt: string
+  expiresAt: string | null
+  revokedAt: string | null
+}
+export interface ProjectView {
+  name: string
+  createdAt: string
+  deletedAt: string | null
+  defaultBackend: string | null
+}
+export interface BackendView {
+  name: string
+  project: string
+  provider: string
+  scope: string | null
+  isDefault: boolean
+  /** Secrets are never shown: their values are `"***"`. */
+  config: Record<string, unknown>
+  createdAt: string
+  /** Set when the backend was deleted and is being drained. */
+  deletedAt: string | null
+}
+export interface HoldView {
+  id: string
+  targetType: 'resource' | 'instance' | 'lease' | 'project' | 'scope'
+  targetID: string
+  project: string | null
+  reason: string
+  createdBy: string
+  createdAt: string
+  /** null: until removed. */
+  until: string | null
+  removedAt: string | null
+}
+export interface FreezeView {
+  /** `*` stops every scope. */
+  scope: string
+  reason: string
+  createdBy: string
+  createdAt: string
+}
+export interface FindingView {
+  id: string
+  code: string
+  state: 'open' | 'resolved'
+  project: string | null
+  target: EventTarget
+  message: string
+  evidence: Record<string, unknown>
+  firstSeenAt: string
+  lastSeenAt: string
+  timesSeen: number
+  resolvedAt: string | null
+}
+export interface AuditRow {
+  leaseID: string
+  slug: string
+  state: LeaseState
+  project: string
+  owner: string
+  provider: string
+  cloudID: string | null
+  expiresAt: string
+  retainUntil: string | null
+  /** Why this lease is in the list: `cleanup-error`, `cleanup-open`, `may-exist`, `retained-overdue`, `state`. */
+  debt: string[]
+  cleanupAttempts: number
+  cleanupError: string | null
+  cleanupRetryAt: string | null
+  cloudStatus: 'found' | 'missing' | 'error'
+  cloudState: string | null
+  message: string | null
+}
+export interface StatusView {
+  version: string
+  installation: string
+  database: 'sqlite' | 'postgresql'
+  now: string
+  /** Wall clock minus the clock that the coordinator works by. */
+  clockSkewMs: number
+  expiryPaused: string | null
+  freezes: FreezeView[]
+  replicas: { id: string; host: string; pid: number; version: string; startedAt: string; aliveAt: string; self: boolean; locks: number }[]
+  counts: { leases: Record<string, number>; instances: Record<string, number>; removals: Record<string, number>; findings: number }
+}
+/** How the CLI reaches into a box by itself; no byte of a command passes through the coordinator. */
+export type Access =
+  | {
+      kind: 'namespace'
+      /** The box's folder. */
+      folder: string
+      /** Enter by this process's PID namespace after comparing the inode: a pid alone is no identity. */
+      pid: number
+      pidNamespaceInode: string
+      userNamespace: boolean
+      machineID: string
+      bootID: string
+    }
+  | { kind: 'session'; folder: string; machineID: string; bootID: string }
+export interface DoctorCheck {
+  name: string
+  level: 'ok' | 'warning' | 'error'
+  message: string
+  /** What to do about it; null when ok. */
+  remedy: string | null
+}

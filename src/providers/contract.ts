@@ -1,0 +1,137 @@
+/**
+ * The contract between the engine and a provider: all that the engine knows of the outside. A provider lists, reads,
+ * creates and removes; it decides nothing. Outcomes are values, not exceptions: a provider that throws is treated as
+ * having answered `unknown`/`uncertain`.
+ *
+ * Every call takes a `CallContext`: its signal ends at the deadline, or when the worker lost its lock.
+ */
+import type { InstallationId, LeaseId, Ref, ScopeId } from '../model/ids.ts'
+import type { Access, DoctorCheck } from '../model/wire.ts'
+
+export interface CallContext {
+  signal: AbortSignal
+}
+
+/** What makes a resource itself and no other. Two are the same iff scope, location, kind and `immutableId` are equal. */
+export interface ResourceIdentity {
+  scope: ScopeId
+  location: string
+  kind: string
+  /** The id that people type; a name can be used again, so it never identifies alone (case B13). */
+  nativeId: string
+  /** Fixed at creation and never used again by the provider. */
+  immutableId: string
+  /** Further facts fixed at creation, for evidence: names to values. No secrets. */
+  facts: Record<string, string>
+}
+
+/** The ownership facts read back from a resource: tag values, null where absent or unreadable. */
+export interface OwnershipTags {
+  ref: string | null
+  installation: string | null
+  /** The attempt's token. */
+  attempt: string | null
+}
+
+export interface CreateRequest {
+  ref: Ref
+  installation: InstallationId
+  attemptNumber: number
+  /** Makes the create idempotent: the same token never makes a second resource. */
+  attemptToken: string
+  leaseId: LeaseId | null
+  /** For people: slug or instance name. */
+  name: string
+  project: string
+  location: string
+  /** The labels of leases 2.3, already cleaned. */
+  labels: Record<string, string>
+  /** Set inside the box; may hold secrets, so it never goes where a listing, a process table or a log shows it. */
+  secretEnvironment: Record<string, string>
+  /** The dead-man clock: the box ends itself this long after creation, also when no coordinator is left. */
+  maximumLifetimeSeconds: number
+  /** The backend's configuration, validated by `parseConfig`. */
+  config: Record<string, unknown>
+}
+
+export type CreateOutcome =
+  | { kind: 'created'; resource: ResourceIdentity; ready: boolean }
+  /** Nothing was made, and the provider's answer proves it. */
+  | { kind: 'rejected'; code: string; message: string }
+  /** May or may not exist: every identity known so far is kept (leases R7). */
+  | { kind: 'uncertain'; message: string; resource: ResourceIdentity | null }
+
+export interface FoundResource {
+  resource: ResourceIdentity
+  tags: OwnershipTags
+  /** Does a fact fixed at creation (not the tags) name this attempt token too? The second of the two facts (I6). */
+  fixedAttemptToken: string | null
+  /** The provider's own word for its state, and ours from the provider's state table. */
+  providerState: string
+  existence: 'exists' | 'going' | 'gone'
+}
+
+/** Something that carries our ref and yet is not what an attempt made: reported, never touched. */
+export interface Contradiction {
+  nativeId: string
+  location: string
+  why: string
+}
+
+export type FindOutcome =
+  | { kind: 'complete'; found: FoundResource[]; contradictions: Contradiction[] }
+  | { kind: 'incomplete'; why: string }
+
+export type ReadOutcome =
+  | { kind: 'present'; found: FoundResource; contradictions: Contradiction[] }
+  /** An exact not-found for the immutable id. `proof` says how it is known. */
+  | { kind: 'absent'; proof: string; contradictions: Contradiction[] }
+  /** The name is there with another identity: not ours, not touched. */
+  | { kind: 'replaced'; why: string }
+  | { kind: 'unknown'; error: string }
+
+export type RemoveOutcome =
+  | { kind: 'accepted'; requestId: string | null }
+  | { kind: 'gone'; requestId: string | null }
+  | { kind: 'blocked'; by: string }
+  | { kind: 'retryLater'; why: string; afterSeconds: number | null }
+  | { kind: 'denied'; permission: string }
+  | { kind: 'unknown'; error: string }
+
+export type ScopeOutcome = { kind: 'known'; scope: ScopeId; description: string } | { kind: 'unknown'; error: string }
+
+export interface Provider {
+  readonly name: string
+  /** The kind of the owner resource, e.g. `box`. */
+  readonly ownerKind: string
+  /** How long a resource may stay invisible to listings after its creation (decisions, Defaults). */
+  readonly visibilitySeconds: number
+  /** How long one create call may take; an attempt is in flight for as long. */
+  readonly createDeadlineSeconds: number
+  /** Deadline of every other call. */
+  readonly callDeadlineSeconds: number
+  readonly locations: readonly string[]
+
+  /** Reads back which account this is: before anything is created or judged in it. */
+  scope(config: Record<string, unknown>, context: CallContext): Promise<ScopeOutcome>
+  /** Throws `ConfigError` for a configuration that can't work; returns it normalised. */
+  parseConfig(config: unknown): Record<string, unknown>
+  create(request: CreateRequest, context: CallContext): Promise<CreateOutcome>
+  /** Everything of this provider that carries the ref, whatever attempt made it, and what contradicts it. */
+  find(ref: Ref, config: Record<string, unknown>, context: CallContext): Promise<FindOutcome>
+  /** An exact, fresh read by recorded identity. */
+  read(resource: ResourceIdentity, config: Record<string, unknown>, context: CallContext): Promise<ReadOutcome>
+  /**
+   * Asks for the removal of exactly this resource; the engine has read it just before and written its intent.
+   * Must compare the immutable id itself once more. An already absent resource is `gone` (orphans R25).
+   */
+  remove(resource: ResourceIdentity, config: Record<string, unknown>, context: CallContext): Promise<RemoveOutcome>
+  /** Moves the dead-man clock: the box may live this long from now on. */
+  rearm?(resource: ResourceIdentity, lifetimeSeconds: number, config: Record<string, unknown>, context: CallContext): Promise<void>
+  access(resource: ResourceIdentity, config: Record<string, unknown>): Access
+  doctor(config: Record<string, unknown>, context: CallContext): Promise<DoctorCheck[]>
+}
+
+export class ConfigError extends Error {
+  readonly code = 'backend_config_invalid'
+}
