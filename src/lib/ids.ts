@@ -13,12 +13,16 @@ export const letterFirst = (length: number): string => {
 
 export const hex = (bytes: number): string => randomBytes(bytes).toString('hex')
 
-/** A UUIDv7 as 32 hex digits: ordered by the milliseconds given. */
+let lastMs = -1
+let counter = 0
+
+/** A UUIDv7 as 32 hex digits: ordered by the milliseconds given, and within one process and millisecond by the calls (RFC 9562, 6.2). */
 export const uuidv7Hex = (nowMs: number): string => {
-  const random = randomBytes(10)
-  random[0] = ((random[0] as number) & 0x0f) | 0x70
-  random[2] = ((random[2] as number) & 0x3f) | 0x80
-  return nowMs.toString(16).padStart(12, '0') + random.toString('hex')
+  counter = nowMs === lastMs ? counter + 1 : randomInt(2 ** 24)
+  lastMs = nowMs
+  const high = (counter >>> 14) & 0xfff
+  const low = counter & 0x3fff
+  return nowMs.toString(16).padStart(12, '0') + (0x7000 | high).toString(16) + (0x8000 | low).toString(16) + hex(6)
 }
 
 /** A secret for bearer tokens: 32 random bytes as base64url, after a prefix that secret scanners can match. */

@@ -1,0 +1,77 @@
+/** `leasehold instances [ID]`: what provisions, and each try to create it. */
+import type { Command } from 'commander'
+import type { InstanceView } from '../model/wire.ts'
+import { act, type Cli } from './support/cli.ts'
+import { segment } from './support/http.ts'
+import { examples, wholeNumber, withConnection, withJson } from './support/options.ts'
+import { relative, stateStyle } from './support/text.ts'
+
+export const define = (command: Command, cli: Cli): void => {
+  command
+    .argument('[id|ref]')
+    .option('--state <state>', 'only this state: pending, provisioning, idle, busy, terminating, terminated')
+    .option('--project <project>', 'only of this project')
+    .option('--limit <n>', 'at most so many (default 100)', wholeNumber(1, 500))
+  withJson(withConnection(command))
+  examples(command, 'instances', 'instances --state busy --json', 'instances in_0190f3c2a1b47d4c8e5f60718293a4b5')
+  act(command, async (flags, identifier) => {
+    const { project, ...rest } = flags
+    const { client } = await cli.session(rest)
+    if (identifier !== undefined) {
+      const { instance } = await client.get<{ instance: InstanceView }>(`/v1/instances/${segment(identifier)}`)
+      cli.show(flags, instance, () => describe(cli, instance))
+      return
+    }
+    const query = { state: flags['state'] as string, project: project as string, limit: flags['limit'] as number }
+    const { instances } = await client.get<{ instances: InstanceView[] }>('/v1/instances', { query })
+    const now = cli.io.now()
+    cli.list(
+      flags,
+      instances,
+      [
+        { title: 'ID', cell: (one) => one.id },
+        { title: 'REF', cell: (one) => one.ref },
+        { title: 'NAME', cell: (one) => one.name },
+        { title: 'STATE', cell: (one) => one.state, style: (one) => stateStyle(one.state) },
+        { title: 'PROJECT', cell: (one) => one.project },
+        { title: 'PROVIDER', cell: (one) => one.provider },
+        { title: 'LEASE', cell: (one) => one.leaseID },
+        { title: 'RESOURCE', cell: (one) => one.cloudID },
+        { title: 'CREATED', cell: (one) => relative(one.createdAt, now) },
+        { title: 'CHANGED', cell: (one) => relative(one.changedAt, now) },
+      ],
+      'no instances',
+    )
+  })
+}
+
+const describe = (cli: Cli, instance: InstanceView): string => {
+  const head = cli.fields([
+    ['id', instance.id],
+    ['ref', instance.ref],
+    ['name', instance.name],
+    ['state', instance.state],
+    ['project', instance.project],
+    ['provider', `${instance.provider} (backend ${instance.backend})`],
+    ['scope', instance.scope],
+    ['location', instance.location],
+    ['lease', instance.leaseID],
+    ['resource', instance.cloudID],
+    ['identity', instance.cloudImmutableID],
+    ['created', instance.createdAt],
+    ['changed', instance.changedAt],
+    ['terminated', instance.terminatedAt],
+  ])
+  if (instance.attempts.length === 0) return head
+  return `${head}\n${cli.table(
+    [
+      { title: 'ATTEMPT', cell: (one) => one.number, align: 'right' },
+      { title: 'ID', cell: (one) => one.id },
+      { title: 'OUTCOME', cell: (one) => one.outcome },
+      { title: 'OPENED', cell: (one) => one.openedAt },
+      { title: 'ENDED', cell: (one) => one.endedAt },
+      { title: 'ERROR', cell: (one) => one.error },
+    ],
+    instance.attempts,
+  )}`
+}

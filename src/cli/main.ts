@@ -1,0 +1,116 @@
+/**
+ * The command line. Only names and summaries are here; a command's own file is loaded when it is called or its help is
+ * asked for, so that `--help` answers at once.
+ */
+import { readFileSync } from 'node:fs'
+import { Command, CommanderError } from 'commander'
+import { createCli, type Cli, type CommandModule } from './support/cli.ts'
+import { CliError, exitCodes, messageOf } from './support/errors.ts'
+import { processIo, type Io } from './support/io.ts'
+import { withConnection } from './support/options.ts'
+import { printable } from './support/text.ts'
+
+interface Entry {
+  name: string
+  alias?: string
+  summary: string
+  group: string
+  load: () => Promise<CommandModule>
+}
+
+const leases = 'Leases:'
+const watching = 'What is there and what happened:'
+const operating = 'Operating:'
+
+const entries: readonly Entry[] = [
+  { name: 'run', summary: 'run a command in a fresh box and take the box back', group: leases, load: () => import('./run.ts') },
+  { name: 'warmup', summary: 'create a lease for later use', group: leases, load: () => import('./warmup.ts') },
+  { name: 'list', summary: 'list leases', group: leases, load: () => import('./list.ts') },
+  { name: 'status', summary: 'show one lease, or the coordinator itself', group: leases, load: () => import('./status.ts') },
+  { name: 'heartbeat', alias: 'touch', summary: 'say that a lease is still in use', group: leases, load: () => import('./heartbeat.ts') },
+  { name: 'stop', alias: 'release', summary: 'end a lease and remove its box', group: leases, load: () => import('./stop.ts') },
+  { name: 'lease', summary: 'create, list, get, heartbeat, release', group: leases, load: () => import('./lease.ts') },
+  { name: 'claims', summary: 'list the local claims of this machine', group: leases, load: () => import('./claims.ts') },
+  { name: 'instances', summary: 'list instances, or show one', group: watching, load: () => import('./instances.ts') },
+  { name: 'events', summary: 'list events, or follow them', group: watching, load: () => import('./events.ts') },
+  { name: 'findings', summary: 'list what needs time or a person', group: watching, load: () => import('./findings.ts') },
+  { name: 'serve', summary: 'run the coordinator', group: operating, load: () => import('./serve-command.ts') },
+  { name: 'doctor', summary: 'check this machine, the coordinator and its providers', group: operating, load: () => import('./doctor.ts') },
+  { name: 'config', summary: 'show every setting and where it comes from', group: operating, load: () => import('./config.ts') },
+  { name: 'hold', summary: 'add, list or remove holds: "not this"', group: operating, load: () => import('./hold.ts') },
+  { name: 'freeze', summary: 'stop every removal, or those of one scope', group: operating, load: () => import('./freeze.ts') },
+  { name: 'unfreeze', summary: 'let removals go on', group: operating, load: () => import('./unfreeze.ts') },
+  { name: 'project', summary: 'create, list or delete projects', group: operating, load: () => import('./project.ts') },
+  { name: 'backend', summary: 'add, list or remove backends', group: operating, load: () => import('./backend.ts') },
+  { name: 'token', summary: 'create, list or revoke tokens', group: operating, load: () => import('./token.ts') },
+  { name: 'admin', summary: "lease audit, and others' leases", group: operating, load: () => import('./admin.ts') },
+]
+
+const version = (): string => {
+  const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+  return manifest.version
+}
+
+const takesValue = new Set(['--url', '--data', '--config'])
+
+/** The word that names the command: the first that is neither an option before it nor such an option's value. */
+const calledName = (argv: readonly string[]): string | undefined => {
+  for (let at = 0; at < argv.length; at += 1) {
+    const word = argv[at] as string
+    if (takesValue.has(word)) at += 1
+    else if (!word.startsWith('-')) return word
+  }
+  return undefined
+}
+
+const build = async (argv: readonly string[], cli: Cli): Promise<Command> => {
+  const program = new Command('leasehold')
+    .description('Keeps account of every resource that automation creates and takes back what nobody holds any more.')
+    .usage('[options] <command>')
+    .exitOverride()
+    .enablePositionalOptions()
+    .showSuggestionAfterError()
+    .configureOutput({
+      writeOut: cli.io.out,
+      writeErr: cli.io.err,
+      outputError: (text, write) => write(text.replace(/^error: /, 'leasehold: ')),
+    })
+    .configureHelp({ helpWidth: 110, subcommandTerm: (command) => `${command.name()}${command.alias() ? `|${command.alias()}` : ''}` })
+    .version(version(), '-V, --version', 'print the version')
+    .helpCommand(false)
+  withConnection(program)
+  const called = calledName(argv)
+  for (const entry of entries) {
+    program.commandsGroup(entry.group)
+    const command = program.command(entry.name).summary(entry.summary).description(sentence(entry.summary))
+    if (entry.alias) command.alias(entry.alias)
+    if (called !== undefined && (called === entry.name || called === entry.alias)) (await entry.load()).define(command, cli)
+  }
+  return program.addHelpText('after', '\nleasehold <command> --help explains a command. In a hurry: leasehold run -- make test\n')
+}
+
+const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+
+/**
+ * Runs one command line (without node and the script) and answers the exit code: 0, 2 wrong usage or bad input, 4 not found or
+ * not yours, 5 wait timed out, 7 removal failed, 1 anything else; `run` answers its command's own.
+ */
+export const runCli = async (words: readonly string[], io: Io = processIo()): Promise<number> => {
+  const cli = createCli(io)
+  const argv = words[0] === 'help' ? [...words.slice(1), '--help'] : words
+  try {
+    const program = await build(argv, cli)
+    await program.parseAsync(argv, { from: 'user' })
+    return cli.exitCode
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
+    if (!(error instanceof CliError)) {
+      const fromSystem = typeof (error as { code?: unknown }).code === 'string'
+      // A fault of ours needs its place; one of the system (no space, no permission) is told by its message.
+      io.err(`leasehold: ${printable(messageOf(error))}\n${fromSystem || !(error instanceof Error) ? '' : `${error.stack?.split('\n').slice(1, 4).join('\n')}\n`}`)
+      return exitCodes.failure
+    }
+    io.err(`leasehold: ${printable(error.message)}\n`)
+    return error.exitCode
+  }
+}

@@ -1,0 +1,18 @@
+/** `leasehold serve`: the coordinator in the foreground. Loads it, and with it all that the CLI otherwise goes without. */
+import { Option, type Command } from 'commander'
+import { act, type Cli } from './support/cli.ts'
+import { examples, withConnection } from './support/options.ts'
+
+export const define = (command: Command, cli: Cli): void => {
+  command
+    .option('--host <address>', 'address to listen on (default 127.0.0.1)')
+    .option('--port <port>', 'port to listen on (default 7400; 0: any free one)')
+    .addOption(new Option('--log-level <level>', 'least level that is logged (default info)'))
+  withConnection(command)
+  examples(command, 'serve', 'serve --port 7500 --data ./data')
+  act(command, async (flags) => {
+    const settings = await cli.settings(flags)
+    const { serve } = await import('./serve.ts')
+    await serve({ settings })
+  })
+}

@@ -1,0 +1,64 @@
+/** `leasehold stop ID`, also `release`: ends a lease, removes its box, kept or not, and waits for the proof (leases R30, R39). */
+import type { Command } from 'commander'
+import type { LeaseView } from '../model/wire.ts'
+import { isReady } from '../model/claim.ts'
+import { keepClaims, type ClaimKeeper } from './support/claim-keeper.ts'
+import { act, type Cli, type Flags } from './support/cli.ts'
+import { CliError, exitCodes } from './support/errors.ts'
+import { ApiError, type Client } from './support/http.ts'
+import { identifierOf } from './support/lease-actions.ts'
+import { describeLease } from './support/lease-text.ts'
+import { getLease, leasePath, waitForRemoval } from './support/leases.ts'
+import { examples, positiveDuration, withConnection, withJson } from './support/options.ts'
+import { proofMs } from './support/release-after-run.ts'
+
+export const define = (command: Command, cli: Cli): void => {
+  command
+    .argument('[id|slug]')
+    .option('--id <id|slug>', 'the lease, in place of the argument')
+    .option('--no-wait', "don't wait until the box is proved gone")
+    .option('--wait-timeout <duration>', 'wait at most so long (default 30s)', positiveDuration)
+  withJson(withConnection(command))
+  examples(command, 'stop brave-otter', 'stop lh_0123456789ab --wait-timeout 5m', 'release brave-otter --no-wait')
+  command.addHelpText('after', '\nExit codes: 4 no such lease, 5 not proved gone in time, 7 the removal failed (it is tried again).')
+  act(command, (flags, argument) => stop(cli, flags, identifierOf(argument, flags['id'])))
+}
+
+const stop = async (cli: Cli, flags: Flags, identifier: string): Promise<void> => {
+  const session = await cli.session(flags)
+  const { client } = session
+  const keeper = keepClaims(cli, session)
+  let id: string
+  let released: LeaseView
+  try {
+    id = (await getLease(client, identifier, keeper.store)).id
+    released = (await client.call<{ lease: LeaseView }>('POST', `${leasePath(id)}/release`, { body: { delete: true } })).body.lease
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404 && (await cancelUnborn(cli, client, keeper, identifier))) return
+    throw error
+  }
+  const limitMs = flags['wait'] === false ? 0 : ((flags['waitTimeout'] as number | undefined) ?? proofMs)
+  const { lease, final } = await waitForRemoval(client, released, limitMs)
+  cli.show(flags, lease, () => (final ? `${lease.id} (${lease.slug}) is ${lease.state}, and nothing of it is left\n` : describeLease(cli, lease)))
+  if (final) {
+    await keeper.settle(lease)
+    return
+  }
+  if (flags['wait'] === false) return
+  const look = `It is tried again; look with "leasehold status ${lease.id}"`
+  if (lease.cleanup.state === 'failed') throw new CliError(`the removal of ${lease.id} failed: ${lease.cleanup.error ?? 'no reason given'}. ${look}`, exitCodes.removalFailed)
+  if (lease.cleanup.state === 'held') throw new CliError(`the removal of ${lease.id} is held by ${lease.cleanup.heldBy ?? 'someone'}; lift that first`, exitCodes.removalFailed)
+  throw new CliError(`${lease.id} is ${lease.state}, its removal is not proved within ${limitMs / 1000} s. ${look}`, exitCodes.waitTimeout)
+}
+
+/** A claim whose create never arrived: cancelled by its key, so that it can't arrive later, and dropped. */
+const cancelUnborn = async (cli: Cli, client: Client, keeper: ClaimKeeper, identifier: string): Promise<boolean> => {
+  const claim = keeper.store.list().claims.find(({ leaseID, slug }) => leaseID === identifier || slug === identifier)
+  if (!claim || claim.createAttemptID === null || isReady(claim) || claim.coordinator !== client.url) return false
+  const body = { createAttemptID: claim.createAttemptID }
+  const answer = (await client.call<{ lease?: LeaseView }>('POST', `${leasePath(claim.leaseID)}/cancel-create`, { body })).body
+  if (answer.lease) return false
+  await keeper.drop(claim)
+  cli.say(`lease ${claim.leaseID} was never made; its create is cancelled and its claim dropped`)
+  return true
+}

@@ -1,0 +1,44 @@
+import type { ChildProcess } from 'node:child_process'
+import { homedir } from 'node:os'
+import type { Access } from '../../model/wire.ts'
+
+/** The way into a box: what `providers/process/enter.ts` offers, loaded when a command is run. */
+export interface BoxDoor {
+  spawnInBox: (access: Access, command: string[], options: { cwd?: string; env?: Record<string, string | undefined>; stdio?: 'inherit' }) => ChildProcess
+  signalInBox: (access: Access, child: ChildProcess, signal: NodeJS.Signals) => boolean
+}
+
+/** The outside of a command, so that a test can stand in for a terminal. Data goes to `out`, everything said to people to `err`. */
+export interface Io {
+  out: (text: string) => void
+  err: (text: string) => void
+  environment: Readonly<Record<string, string | undefined>>
+  /** The working folder. */
+  folder: string
+  home: string
+  /** Is stdout a terminal that takes colours? */
+  colours: boolean
+  /** Wall clock in milliseconds, for ages in tables only. */
+  now: () => number
+  door: () => Promise<BoxDoor>
+}
+
+/** The process's own streams. A reader that went away (`… | head`) ends the program quietly. */
+export const processIo = (): Io => {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0)
+    throw error
+  })
+  process.stderr.on('error', () => {})
+  const { NO_COLOR: noColour, TERM: terminal } = process.env
+  return {
+    out: (text) => void process.stdout.write(text),
+    err: (text) => void process.stderr.write(text),
+    environment: process.env,
+    folder: process.cwd(),
+    home: homedir(),
+    colours: process.stdout.isTTY === true && (noColour === undefined || noColour === '') && terminal !== 'dumb',
+    now: Date.now,
+    door: async () => await import('../../providers/process/enter.ts'),
+  }
+}

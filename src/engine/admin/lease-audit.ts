@@ -1,0 +1,136 @@
+/** `lease-audit`: which leases still owe a removal, beside what their provider says of them now (leases R49-R51). */
+import { stuckAfter } from '../../model/removal.ts'
+import { LeaseholdError } from '../../model/errors.ts'
+import { leaseStates, type AuditRow, type LeaseState } from '../../model/wire.ts'
+import { attemptsOf, identityOf, type AttemptRow } from '../../store/attempts.ts'
+import { listBackends } from '../../store/backends.ts'
+import { instancesByIds, type InstanceRow } from '../../store/instances.ts'
+import { leasesWithDebt, listLeases, type LeaseRow } from '../../store/leases.ts'
+import { removalsOfLeases, type RemovalRow } from '../../store/removals.ts'
+import type { Session } from '../../store/store.ts'
+import { listedProject, requireAdmin, type Actor } from '../actor.ts'
+import type { EngineContext } from '../context.ts'
+import { iso, isoOrNull } from '../views.ts'
+import { eachBounded } from './bounded.ts'
+import { lookAt, type Look, type Subject } from './lease-look.ts'
+
+export interface AuditInput {
+  state?: string[]
+  provider?: string
+  owner?: string
+  project?: string
+  limit: number
+}
+
+/** Reads at providers at once; and how long they may take together, in ms. */
+const width = 8
+const wholeMs = 50_000
+
+interface Case {
+  lease: LeaseRow
+  removal: RemovalRow | undefined
+  nativeId: string | null
+  subject: Subject
+}
+
+/** The bound attempt's identity, else the newest that has one. */
+const recorded = (instance: InstanceRow | undefined, attempts: readonly AttemptRow[]): AttemptRow | undefined =>
+  attempts.find((one) => one.id === instance?.attempt_id) ?? attempts.findLast((one) => one.immutable_id !== null)
+
+const load = async (session: Session, leases: readonly LeaseRow[]): Promise<Case[]> => {
+  const instances = new Map(
+    (
+      await instancesByIds(
+        session,
+        leases.map((lease) => lease.instance_id),
+      )
+    ).map((row) => [row.id, row]),
+  )
+  const attempts = Map.groupBy(await attemptsOf(session, [...instances.keys()]), (row) => row.instance_id)
+  const removals = Map.groupBy(
+    await removalsOfLeases(
+      session,
+      leases.map((lease) => lease.id),
+    ),
+    (row) => row.lease_id as string,
+  )
+  const configs = new Map((await listBackends(session, null)).map((row) => [`${row.project}/${row.name}`, row.config]))
+  return leases.map((lease) => {
+    const instance = instances.get(lease.instance_id)
+    const attempt = recorded(instance, attempts.get(lease.instance_id) ?? [])
+    const own = removals.get(lease.id) ?? []
+    return {
+      lease,
+      removal: own.find((row) => row.state !== 'gone') ?? own.at(-1),
+      nativeId: attempt?.native_id ?? null,
+      subject: {
+        provider: lease.provider,
+        config: JSON.parse(configs.get(`${lease.project}/${lease.backend}`) ?? '{}') as Record<string, unknown>,
+        ref: instance?.ref ?? null,
+        identity: attempt ? identityOf(attempt) : null,
+        mayExist: lease.may_exist === 1,
+      },
+    }
+  })
+}
+
+const debtOf = ({ lease, removal }: Case, now: number): string[] => {
+  const open = removal !== undefined && removal.state !== 'gone'
+  const overdue = lease.release_deletes === 0 && lease.retain_until !== null && lease.retain_until <= now
+  const debts = [
+    open && removal.failures > 0 ? 'cleanup-error' : '',
+    open ? 'cleanup-open' : '',
+    lease.may_exist === 1 ? 'may-exist' : '',
+    overdue ? 'retained-overdue' : '',
+  ].filter((one) => one !== '')
+  // Asked for by its state, and owing nothing.
+  return debts.length > 0 ? debts : ['state']
+}
+
+const auditRow = (subject: Case, look: Look, now: number): AuditRow => {
+  const { lease, removal } = subject
+  const open = removal !== undefined && removal.state !== 'gone' ? removal : undefined
+  const stuck = (open?.failures ?? 0) >= stuckAfter ? `stuck after ${open?.failures} failures in a row` : null
+  return {
+    leaseID: lease.id,
+    slug: lease.slug,
+    state: lease.state,
+    project: lease.project,
+    owner: lease.owner,
+    provider: lease.provider,
+    cloudID: subject.nativeId,
+    expiresAt: iso(lease.expires_at),
+    retainUntil: isoOrNull(lease.retain_until),
+    debt: debtOf(subject, now),
+    cleanupAttempts: open?.failures ?? 0,
+    cleanupError: open?.error ?? null,
+    cleanupRetryAt: isoOrNull(open?.retry_at ?? null),
+    cloudStatus: look.cloudStatus,
+    cloudState: look.cloudState,
+    message: look.message ?? stuck,
+  }
+}
+
+/**
+ * Without `state`: every lease with cleanup debt, live ones first. With it: the leases of that state, newest first. Providers are read outside of any transaction.
+ * @throws LeaseholdError forbidden, bad_request, not_found
+ */
+export const auditLeases = async (context: EngineContext, actor: Actor, input: AuditInput): Promise<AuditRow[]> => {
+  requireAdmin(actor)
+  const unknown = input.state?.find((state) => !leaseStates.includes(state as LeaseState))
+  if (unknown !== undefined) throw new LeaseholdError('bad_request', `state: "${unknown}" is none of ${leaseStates.join(', ')}`)
+  const states = input.state && input.state.length > 0 ? (input.state as LeaseState[]) : null
+  const filter = {
+    project: listedProject(actor, input.project),
+    states,
+    provider: input.provider ?? null,
+    owner: input.owner ?? null,
+    limit: input.limit,
+  }
+  const now = await context.store.now()
+  const cases = await context.store.read(async (session) =>
+    load(session, await (states === null ? leasesWithDebt(session, filter, now) : listLeases(session, filter))),
+  )
+  const end = AbortSignal.timeout(wholeMs)
+  return eachBounded(cases, width, async (one) => auditRow(one, await lookAt(context, one.subject, end), now))
+}

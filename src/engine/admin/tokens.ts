@@ -1,0 +1,136 @@
+/** Bearer tokens: who may do what. The secret is shown once, when the token is made; only its hash is stored. */
+import { createHash } from 'node:crypto'
+import { secret as newSecret, uuidv7Hex } from '../../lib/ids.ts'
+import { LeaseholdError } from '../../model/errors.ts'
+import type { Role, TokenView } from '../../model/wire.ts'
+import { forUpdate } from '../../store/bulk.ts'
+import { appendEvents } from '../../store/events.ts'
+import { findProject } from '../../store/projects.ts'
+import { insertToken, listTokens as list, revokeToken as revoke, tokenById, type TokenRow } from '../../store/tokens.ts'
+import type { Tx } from '../../store/store.ts'
+import { listedProject, projectFor, requireAdmin, seesProject, type Actor } from '../actor.ts'
+import type { EngineContext } from '../context.ts'
+import { event } from '../record.ts'
+import { iso, isoOrNull } from '../views.ts'
+
+export const tokenPrefix = 'lhx_'
+/** What the database keeps of a token. */
+export const hashOfToken = (token: string): string => createHash('sha256').update(token).digest('hex')
+
+export const tokenView = (row: TokenRow): TokenView => ({
+  id: row.id,
+  name: row.name,
+  role: row.role,
+  project: row.project,
+  createdAt: iso(row.created_at),
+  expiresAt: isoOrNull(row.expires_at),
+  revokedAt: isoOrNull(row.revoked_at),
+})
+
+export interface TokenInput {
+  /** The owner of what is made with it. */
+  name: string
+  role: Role
+  /** Missing or null: every project for an admin of every project, else the admin's own. */
+  project?: string | null
+  /** Missing or null: until it is revoked. */
+  expiresInSeconds?: number | null
+}
+
+// Without a colon, which only the names that we give ourselves have; `system` is the pipelines' own.
+const namePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,62}$/
+const longestSeconds = 10 * 366 * 86_400
+
+const checkInput = (input: TokenInput): void => {
+  if (!namePattern.test(input.name) || input.name === 'system')
+    throw new LeaseholdError(
+      'bad_request',
+      `name: "${input.name}" can't be one; take letters, digits and . _ @ + -, at most 63, a letter or digit first, and not "system"`,
+    )
+  const seconds = input.expiresInSeconds ?? 1
+  if (!Number.isInteger(seconds) || seconds < 1 || seconds > longestSeconds)
+    throw new LeaseholdError(
+      'bad_request',
+      `expiresInSeconds: ${seconds} is no whole number from 1 to ${longestSeconds}; leave it out for a token without an end`,
+    )
+}
+
+/** In the caller's transaction. @returns the row, and the secret that nobody can read again */
+export const makeToken = async (
+  tx: Tx,
+  by: string,
+  input: TokenInput & { project: string | null },
+  given?: string,
+): Promise<{ row: TokenRow; secret: string }> => {
+  const secret = given ?? newSecret(tokenPrefix)
+  const row = await insertToken(tx, {
+    id: `tk_${uuidv7Hex(tx.now)}`,
+    name: input.name,
+    role: input.role,
+    project: input.project,
+    hash: hashOfToken(secret),
+    expires_at: input.expiresInSeconds == null ? null : tx.now + input.expiresInSeconds * 1000,
+  })
+  const targets = [{ type: 'token', id: row.id, name: row.name }]
+  await appendEvents(tx, [event(tx, 'token.created', { role: row.role }, { project: row.project, actor: by, targets })])
+  return { row, secret }
+}
+
+/**
+ * An admin of one project makes tokens for that project only.
+ * @throws LeaseholdError forbidden, bad_request, not_found
+ */
+export const createToken = async (
+  context: EngineContext,
+  actor: Actor,
+  input: TokenInput,
+): Promise<{ token: TokenView; secret: string }> => {
+  requireAdmin(actor)
+  checkInput(input)
+  const project = input.project == null ? actor.project : projectFor(actor, input.project)
+  const { row, secret } = await context.store.write(async (tx) => {
+    if (project !== null) {
+      const known = await findProject(tx, project)
+      if (!known || known.deleted_at !== null) throw new LeaseholdError('not_found', `project "${project}" does not exist or is deleted`)
+    }
+    return makeToken(tx, actor.name, { ...input, project })
+  })
+  return { token: tokenView(row), secret }
+}
+
+export const listTokens = async (context: EngineContext, actor: Actor, project?: string): Promise<TokenView[]> => {
+  requireAdmin(actor)
+  const rows = await context.store.read((session) => list(session, listedProject(actor, project)))
+  return rows.map(tokenView)
+}
+
+/** Nobody could ever make a token again. */
+const refuseTheLast = async (tx: Tx, row: TokenRow): Promise<void> => {
+  if (row.role !== 'admin' || row.project !== null || row.revoked_at !== null) return
+  const rows = await forUpdate(
+    tx,
+    tx.db.selectFrom('tokens').selectAll().where('role', '=', 'admin').where('project', 'is', null).where('revoked_at', 'is', null),
+  ).execute()
+  const left = rows.filter((one) => one.id !== row.id && (one.expires_at === null || one.expires_at > tx.now))
+  if (left.length === 0)
+    throw new LeaseholdError('in_use', `${row.id} is the last token with the role admin over every project; make another one first`)
+}
+
+/**
+ * At once and for good; revoking twice changes nothing.
+ * @throws LeaseholdError forbidden, not_found, in_use for the last admin of every project
+ */
+export const revokeToken = async (context: EngineContext, actor: Actor, id: string): Promise<TokenView> => {
+  requireAdmin(actor)
+  const row = await context.store.write(async (tx) => {
+    const known = await tokenById(tx, id)
+    const visible = known !== undefined && (actor.project === null || (known.project !== null && seesProject(actor, known.project)))
+    if (!visible) throw new LeaseholdError('not_found', `no token "${id}" is visible to this token`)
+    if (known.revoked_at !== null) return known
+    await refuseTheLast(tx, known)
+    const targets = [{ type: 'token', id: known.id, name: known.name }]
+    await appendEvents(tx, [event(tx, 'token.revoked', {}, { project: known.project, actor: actor.name, targets })])
+    return (await revoke(tx, id)) as TokenRow
+  })
+  return tokenView(row)
+}

@@ -1,0 +1,34 @@
+/** What every part of the engine works with; made once by the composition root. */
+import type { InstallationRow } from '../store/installation.ts'
+import type { Store } from '../store/store.ts'
+import type { Provider } from '../providers/contract.ts'
+import type { Signals } from './signals.ts'
+
+/** The part of a logger that the engine uses; telemetry is passed in, never imported. */
+export interface Log {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} }
+
+export interface EngineContext {
+  store: Store
+  providers: ReadonlyMap<string, Provider>
+  installation: InstallationRow
+  /** Names this process in locks. */
+  replicaId: string
+  log: Log
+  signals: Signals
+  /** After a stall of this process: the deadlines that fell into it are moved first (decisions 1). Undefined when there was none. */
+  awake(): Promise<void> | undefined
+}
+
+/** The provider behind a name; a database may know one that this binary does not have. */
+export const providerOf = (context: EngineContext, name: string): Provider => {
+  const provider = context.providers.get(name)
+  if (!provider) throw new Error(`this coordinator has no provider "${name}"`)
+  return provider
+}

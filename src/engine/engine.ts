@@ -1,0 +1,78 @@
+/** The engine: the pipelines on one store, started and stopped together. */
+import { hex, letterFirst, secret, uuidv7Hex } from '../lib/ids.ts'
+import type { InstallationId } from '../model/ids.ts'
+import type { Provider } from '../providers/contract.ts'
+import { ensureInstallation } from '../store/installation.ts'
+import type { Store } from '../store/store.ts'
+import { createAwake, type Awake } from './awake.ts'
+import type { EngineContext, Log } from './context.ts'
+import { expirePipeline } from './expire.ts'
+import { createPipeline } from './pipeline.ts'
+import { provisionPipeline } from './provision.ts'
+import { removePipeline } from './remove.ts'
+import { describeSelf, type Self } from './replica.ts'
+import { createSignals } from './signals.ts'
+
+export interface EngineOptions {
+  store: Store
+  /** Told the installation's id, because providers write it on what they create. */
+  providers: readonly Provider[]
+  log: Log
+  version: string
+  /** false: no alive marks and no clock watch; for tests that move the database's clock. */
+  watchClocks?: boolean
+}
+
+export interface Engine {
+  context: EngineContext
+  self: Self
+  awake: Awake
+  /** Forgives the downtime, then runs the pipelines. */
+  start(): Promise<void>
+  /** Lets calls in flight finish and records their results, `graceMs` at most. The store stays open. */
+  stop(graceMs?: number): Promise<void>
+  ready(): boolean
+}
+
+export const createEngine = async (options: EngineOptions): Promise<Engine> => {
+  const { store, log } = options
+  const fresh = { installation_id: letterFirst(8) as InstallationId, secret: secret('') }
+  const installation = await store.write((tx) => ensureInstallation(tx, fresh))
+  const replicaId = `re_${uuidv7Hex(Date.now())}${hex(2)}`
+  const self = describeSelf(replicaId, options.version)
+  const awake = createAwake(store, self, log, options.watchClocks ?? true)
+  const context: EngineContext = {
+    store,
+    providers: new Map(options.providers.map((provider) => [provider.name, provider])),
+    installation,
+    replicaId,
+    log,
+    signals: createSignals(),
+    awake: () => awake.awake(),
+  }
+  const pipelines = [
+    createPipeline(context, provisionPipeline(context)),
+    createPipeline(context, expirePipeline(context), () => {
+      void awake.awake()?.catch(() => {})
+      return awake.paused() !== null
+    }),
+    createPipeline(context, removePipeline(context)),
+  ]
+  let running = false
+  return {
+    context,
+    self,
+    awake,
+    async start() {
+      await awake.start()
+      for (const pipeline of pipelines) pipeline.start()
+      running = true
+    },
+    async stop(graceMs = 10_000) {
+      running = false
+      await Promise.all(pipelines.map((pipeline) => pipeline.stop(graceMs)))
+      await awake.stop()
+    },
+    ready: () => running,
+  }
+}

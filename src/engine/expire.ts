@@ -1,0 +1,151 @@
+/**
+ * The clock of leases. `due_at` says when to look, `expires_at` when it is over: a beat moves only the latter, so the look may find that there is nothing
+ * to do yet and is put off. Also moves the dead-man clock of retained boxes and opens their reminder (leases R37).
+ */
+import { withDeadline } from '../lib/deadline.ts'
+import { coalesce } from '../lib/coalesce.ts'
+import { errorText } from '../lib/redact.ts'
+import { retainSeconds } from '../model/clocks.ts'
+import { decideDue, type DueDecision } from '../model/lease.ts'
+import { attemptsOf, identityOf } from '../store/attempts.ts'
+import { findBackend } from '../store/backends.ts'
+import { updateEach } from '../store/bulk.ts'
+import { stillHeld, wakeRow } from '../store/due.ts'
+import { appendEvents } from '../store/events.ts'
+import { instancesByIds, lockInstances } from '../store/instances.ts'
+import { leaseById, leasesByIds, type LeaseRow } from '../store/leases.ts'
+import type { Tx } from '../store/store.ts'
+import { providerOf, type EngineContext } from './context.ts'
+import { leaseFacts } from './facts.ts'
+import { openRemovals, type Ended } from './open-removals.ts'
+import type { Held, PipelineSpec } from './pipeline.ts'
+import { event, leaseTarget, reportFinding } from './record.ts'
+
+const rearmEveryMs = 3_600_000
+const settlePollMs = 5_000
+const unboundPollMs = 60_000
+
+interface Outcome {
+  decision: DueDecision
+  lease: LeaseRow | null
+}
+
+const columns = [
+  ['id', 'text'],
+  ['due_at', 'bigint'],
+  ['lock_owner', 'text'],
+  ['lock_until', 'bigint'],
+] as const
+
+const nextDue = (decision: DueDecision, lease: LeaseRow, now: number): number | null => {
+  switch (decision.kind) {
+    case 'later':
+      return decision.at
+    case 'expire-provisioning':
+      return now + settlePollMs
+    case 'retained':
+      return decision.overdue || lease.retain_until === null ? now + rearmEveryMs : Math.min(now + rearmEveryMs, lease.retain_until)
+    case 'expire':
+    case 'nothing':
+      return null
+  }
+}
+
+const applyDue = async (tx: Tx, held: readonly Held[]): Promise<Outcome[]> => {
+  const mine = await stillHeld(tx, 'leases', held)
+  const leases = new Map((await leasesByIds(tx, [...mine])).map((row) => [row.id as string, row]))
+  const decided = held.map((one): Outcome => {
+    const lease = leases.get(one.id) ?? null
+    return { lease, decision: lease ? decideDue(leaseFacts(lease), tx.now) : { kind: 'nothing' } }
+  })
+  const of = (kind: DueDecision['kind']): LeaseRow[] =>
+    decided.flatMap((one) => (one.decision.kind === kind && one.lease ? [one.lease] : []))
+  const expiring = of('expire')
+  const instances = new Map(
+    (
+      await lockInstances(
+        tx,
+        expiring.map((lease) => lease.instance_id),
+      )
+    ).map((row) => [row.id, row]),
+  )
+  const attempts = new Map((await attemptsOf(tx, [...instances.keys()])).map((row) => [row.id, row]))
+  const ended = expiring.flatMap((lease): Ended[] => {
+    const instance = instances.get(lease.instance_id)
+    const attempt = instance?.attempt_id ? attempts.get(instance.attempt_id) : undefined
+    return instance && attempt ? [{ instance, lease, attempt, cause: 'expired' }] : []
+  })
+  await openRemovals(tx, ended)
+  const settled = new Set(ended.map((one) => one.lease?.id))
+  for (const lease of of('expire-provisioning')) await wakeRow(tx, 'instances', lease.instance_id)
+  await updateEach(
+    tx,
+    'leases',
+    columns,
+    decided.flatMap(({ decision, lease }) => {
+      if (!lease) return []
+      // An active lease without a recorded box can't be: should it be, it is looked at for ever rather than forgotten.
+      const forgotten = decision.kind === 'expire' && !settled.has(lease.id)
+      return [[lease.id, forgotten ? tx.now + unboundPollMs : nextDue(decision, lease, tx.now), null, null]]
+    }),
+  )
+  return decided
+}
+
+/** Moves the dead-man clock to 24 h from now; past the reminder's time the finding opens, and repeats as findings do. */
+const retain = async (context: EngineContext, lease: LeaseRow, overdue: boolean, signal: AbortSignal): Promise<void> => {
+  const { instance, attempt, backend } = await context.store.read(async (session) => {
+    const [row] = await instancesByIds(session, [lease.instance_id])
+    const attempts = row ? await attemptsOf(session, [row.id]) : []
+    return {
+      instance: row,
+      attempt: attempts.find((one) => one.id === row?.attempt_id),
+      backend: await findBackend(session, lease.project, lease.backend),
+    }
+  })
+  const identity = attempt ? identityOf(attempt) : null
+  if (instance && identity && backend) {
+    const provider = providerOf(context, instance.provider)
+    const config = JSON.parse(backend.config) as Record<string, unknown>
+    if (provider.rearm)
+      await withDeadline(`re-arming ${identity.nativeId}`, provider.callDeadlineSeconds * 1000, signal, async (inner) =>
+        provider.rearm?.(identity, retainSeconds, config, { signal: inner }),
+      ).catch((error: unknown) =>
+        context.log.warn({ lease: lease.id, error: errorText(error) }, 'the dead-man clock of a retained box could not be moved'),
+      )
+  }
+  if (!overdue) return
+  await context.store.write(async (tx) => {
+    const row = await leaseById(tx, lease.id)
+    if (!row || row.release_deletes !== 0 || row.retained_at === null || row.retain_until === null) return
+    const payload = { retainedAt: new Date(row.retained_at).toISOString(), retainUntil: new Date(row.retain_until).toISOString() }
+    await reportFinding(tx, {
+      code: 'retained-overdue',
+      project: row.project,
+      scope: instance?.scope ?? null,
+      target: leaseTarget(row),
+      message: `retained since ${payload.retainedAt}, past its reminder of ${payload.retainUntil}: "leasehold stop ${row.id}" removes it`,
+      evidence: { lease: row.id, owner: row.owner, ...payload },
+    })
+    const dayOfReminder = Math.floor((tx.now - row.retain_until) / (retainSeconds * 1000))
+    const firstHourOfDay = tx.now - row.retain_until - dayOfReminder * retainSeconds * 1000 < rearmEveryMs
+    if (firstHourOfDay)
+      await appendEvents(tx, [event(tx, 'retain.overdue', payload, { project: row.project, targets: [leaseTarget(row)] })])
+  })
+}
+
+export const expirePipeline = (context: EngineContext): PipelineSpec => {
+  const apply = coalesce((held: Held[]) => context.store.write((tx) => applyDue(tx, held)), { largest: 100 })
+  return {
+    name: 'expire',
+    table: 'leases',
+    capacity: 500,
+    async process(held) {
+      const { decision, lease } = await apply(held)
+      if (!lease) return
+      if (decision.kind === 'expire') context.signals.wake('remove')
+      if (decision.kind === 'expire-provisioning') context.signals.wake('provision')
+      if (decision.kind === 'retained') await retain(context, lease, decision.overdue, held.signal)
+    },
+  }
+}

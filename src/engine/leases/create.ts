@@ -1,0 +1,285 @@
+/** Reserving a lease: lease, placeholder instance, ledger row and attempt in one transaction, before any provider is called (I1, orphans R4-R8). */
+import { createHash } from 'node:crypto'
+import { hex, letterFirst, uuidv7Hex } from '../../lib/ids.ts'
+import { defaultIdleSeconds, defaultTtlSeconds, expiresAt, normaliseSeconds } from '../../model/clocks.ts'
+import { LeaseholdError } from '../../model/errors.ts'
+import { isLeaseId, isRequestKey, type AttemptId, type InstanceId, type LeaseId, type Ref, type ScopeId } from '../../model/ids.ts'
+import { checkUserLabels } from '../../model/labels.ts'
+import { isLive } from '../../model/lease.ts'
+import { inventSlug, slugify, withSuffix } from '../../model/slug.ts'
+import type { LeaseView } from '../../model/wire.ts'
+import type { BackendRow } from '../../store/backends.ts'
+import { appendEvents } from '../../store/events.ts'
+import { createRequest, leaseById, putCreateRequest, slugIsLive, type LeaseRow } from '../../store/leases.ts'
+import type { Tx } from '../../store/store.ts'
+import { providerOf, type EngineContext } from '../context.ts'
+import { leaseToken } from '../lease-token.ts'
+import { projectFor, requireFull, type Actor } from '../actor.ts'
+import { event, instanceTarget, leaseTarget } from '../record.ts'
+import { leaseViews } from '../views.ts'
+import { chooseBackend } from './backend.ts'
+
+export interface CreateInput {
+  leaseID?: string
+  createAttemptID?: string
+  slug?: string
+  provider?: string
+  backend?: string
+  project?: string
+  ttlSeconds?: number | null
+  idleTimeoutSeconds?: number | null
+  keep?: boolean
+  labels?: Record<string, string>
+}
+
+export interface Created {
+  lease: LeaseView
+  leaseToken: string
+  warnings: string[]
+  /** The lease was there already: the same request came again. */
+  replayed: boolean
+}
+
+interface Normalised {
+  project: string
+  slug: string | null
+  ttlSeconds: number
+  idleSeconds: number
+  keep: boolean
+  labels: Record<string, string>
+  hash: string
+  warnings: string[]
+}
+
+const bad = (message: string): never => {
+  throw new LeaseholdError('bad_request', message)
+}
+
+const normalise = (project: string, input: CreateInput): Normalised => {
+  const ttl = normaliseSeconds('ttlSeconds', input.ttlSeconds, defaultTtlSeconds)
+  const idle = normaliseSeconds('idleTimeoutSeconds', input.idleTimeoutSeconds, defaultIdleSeconds)
+  const slug = input.slug === undefined ? null : (slugify(input.slug) ?? bad(`slug: "${input.slug}" has no letter or digit in it`))
+  const labels = checkUserLabels(input.labels ?? {})
+  const keep = input.keep ?? false
+  const sorted = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  // leases R11: what the request means, not how it was spelt.
+  const meaning = JSON.stringify([project, slug, input.provider ?? null, input.backend ?? null, ttl.seconds, idle.seconds, keep, sorted])
+  return {
+    project,
+    slug,
+    keep,
+    labels,
+    ttlSeconds: ttl.seconds,
+    idleSeconds: idle.seconds,
+    hash: createHash('sha256').update(meaning).digest('hex'),
+    warnings: [ttl.warning, idle.warning].filter((warning) => warning !== null),
+  }
+}
+
+const freeSlug = async (tx: Tx, project: string, wanted: string | null): Promise<string> => {
+  let slug = wanted ?? inventSlug([Math.random(), Math.random()])
+  while (await slugIsLive(tx, project, slug)) slug = withSuffix(wanted ?? slug.split('-').slice(0, 2).join('-'), hex(2))
+  return slug
+}
+
+interface Reservation {
+  actor: Actor
+  request: Normalised
+  backend: BackendRow
+  scope: ScopeId
+  location: string
+  deadlineMs: number
+  leaseId: LeaseId
+  requestKey: string | null
+  fixed: boolean
+}
+
+const reserve = async (
+  tx: Tx,
+  { actor, request, backend, scope, location, deadlineMs, leaseId, requestKey, fixed }: Reservation,
+): Promise<LeaseRow> => {
+  const slug = await freeSlug(tx, request.project, request.slug)
+  const instanceId = `in_${uuidv7Hex(tx.now)}` as InstanceId
+  const ref = letterFirst(12) as Ref
+  const clocks = { createdAt: tx.now, lastTouchedAt: tx.now, ttlSeconds: request.ttlSeconds, idleSeconds: request.idleSeconds }
+  const end = expiresAt(clocks)
+  const instance = {
+    id: instanceId,
+    project: request.project,
+    backend: backend.name,
+    provider: backend.provider,
+    scope,
+    location,
+    name: slug,
+    ref,
+    state: 'pending' as const,
+    lease_id: leaseId,
+    attempt_id: null,
+    created_at: tx.now,
+    changed_at: tx.now,
+    terminated_at: null,
+    gave_up_at: null,
+    due_at: tx.now,
+    lock_owner: null,
+    lock_until: null,
+  }
+  const lease: LeaseRow = {
+    id: leaseId,
+    slug,
+    project: request.project,
+    owner: actor.name,
+    provider: backend.provider,
+    backend: backend.name,
+    instance_id: instanceId,
+    state: 'provisioning',
+    keep: request.keep ? 1 : 0,
+    ttl_seconds: request.ttlSeconds,
+    idle_seconds: request.idleSeconds,
+    labels: JSON.stringify(request.labels),
+    created_at: tx.now,
+    updated_at: tx.now,
+    last_touched_at: tx.now,
+    expires_at: end,
+    request_key: requestKey,
+    fixed_id: fixed ? 1 : 0,
+    request_hash: request.hash,
+    cancelled_at: null,
+    released_at: null,
+    ended_at: null,
+    release_deletes: null,
+    retained_at: null,
+    retain_until: null,
+    failure_code: null,
+    failure_error: null,
+    may_exist: 0,
+    access_warning: null,
+    due_at: end,
+    lock_fence: 0,
+    lock_owner: null,
+    lock_until: null,
+  }
+  await tx.db.insertInto('instances').values(instance).execute()
+  await tx.db
+    .insertInto('ledger')
+    .values({
+      ref,
+      project: request.project,
+      owner_kind: 'instance',
+      owner_id: instanceId,
+      owner_name: slug,
+      parents: JSON.stringify({ lease: leaseId }),
+      issued_at: tx.now,
+      owner_closed_at: null,
+    })
+    .execute()
+  await tx.db
+    .insertInto('attempts')
+    .values({
+      id: `at_${uuidv7Hex(tx.now)}` as AttemptId,
+      ref,
+      instance_id: instanceId,
+      number: 1,
+      token: hex(16),
+      project: request.project,
+      backend: backend.name,
+      scope,
+      location,
+      outcome: 'open',
+      opened_at: tx.now,
+      called_at: null,
+      called_by: null,
+      deadline_at: tx.now + deadlineMs,
+      ended_at: null,
+      kind: null,
+      native_id: null,
+      immutable_id: null,
+      facts: null,
+      error: null,
+      absent_since: null,
+    })
+    .execute()
+  await tx.db.insertInto('leases').values(lease).execute()
+  if (requestKey !== null)
+    await putCreateRequest(tx, {
+      project: request.project,
+      request_key: requestKey,
+      lease_id: leaseId,
+      state: 'created',
+      request_hash: request.hash,
+    })
+  const payload = { provider: lease.provider, ttlSeconds: lease.ttl_seconds, idleSeconds: lease.idle_seconds }
+  await appendEvents(tx, [
+    event(tx, 'lease.created', payload, {
+      project: lease.project,
+      actor: actor.name,
+      targets: [leaseTarget(lease), instanceTarget(instance)],
+    }),
+  ])
+  return lease
+}
+
+const conflict = (message: string): never => {
+  throw new LeaseholdError('lease_id_conflict', message)
+}
+
+/** The lease that this very request made before, or null; refuses drift, tombstones and ids that are taken (leases R10, R11). */
+const replayOf = async (
+  tx: Tx,
+  request: Normalised,
+  leaseId: LeaseId | null,
+  requestKey: string | null,
+  fixed: boolean,
+): Promise<LeaseRow | null> => {
+  if (requestKey !== null) {
+    const known = await createRequest(tx, request.project, requestKey)
+    if (known?.state === 'canceled')
+      throw new LeaseholdError('create_canceled', `the create ${requestKey} was cancelled; send a new createAttemptID`)
+    if (known) {
+      if (leaseId !== null && known.lease_id !== leaseId) conflict(`createAttemptID ${requestKey} stands for another lease`)
+      if (known.request_hash !== request.hash) conflict(`createAttemptID ${requestKey} came before with another request; send a new one`)
+      return (await leaseById(tx, known.lease_id)) ?? null
+    }
+  }
+  if (leaseId === null) return null
+  const taken = await leaseById(tx, leaseId)
+  if (!taken) return null
+  if (taken.project !== request.project || !fixed || taken.fixed_id !== 1) conflict(`${leaseId} is taken; choose another id`)
+  if (!isLive(taken.state)) conflict(`${leaseId} has ended (${taken.state}), and an id is never used again`)
+  if (taken.request_hash !== request.hash) conflict(`${leaseId} was made by a different request`)
+  return taken
+}
+
+const create = async (context: EngineContext, actor: Actor, input: CreateInput, fixed: boolean): Promise<Created> => {
+  requireFull(actor)
+  if (input.leaseID !== undefined && !isLeaseId(input.leaseID)) bad(`leaseID: "${input.leaseID}" is none: lh_ and 12 lower-case hex digits`)
+  if (input.createAttemptID !== undefined && !isRequestKey(input.createAttemptID))
+    bad('createAttemptID: must be cat_ and 32 lower-case hex digits')
+  const request = normalise(projectFor(actor, input.project), input)
+  const requestKey = input.createAttemptID ?? null
+  const wantedId = (input.leaseID as LeaseId | undefined) ?? null
+  const { backend, scope, location } = await chooseBackend(context, request.project, input)
+  const deadlineMs = providerOf(context, backend.provider).createDeadlineSeconds * 1000
+  const { lease, replayed, view } = await context.store.write(async (tx) => {
+    const before = await replayOf(tx, request, wantedId, requestKey, fixed)
+    const leaseId = wantedId ?? (`lh_${hex(6)}` as LeaseId)
+    const row = before ?? (await reserve(tx, { actor, request, backend, scope, location, deadlineMs, leaseId, requestKey, fixed }))
+    const [made] = await leaseViews(tx, [row])
+    return { lease: row, replayed: before !== null, view: made as LeaseView }
+  })
+  if (!replayed) context.signals.wake('provision')
+  return { lease: view, leaseToken: leaseToken(context.installation.secret, lease.id), warnings: request.warnings, replayed }
+}
+
+/**
+ * Reserves a lease; the box is made behind it (leases R4, R5). With a `createAttemptID` the same request may be sent again.
+ * @throws LeaseholdError bad_request, lease_id_conflict, create_canceled, backend_unavailable, not_found
+ */
+export const createLease = (context: EngineContext, actor: Actor, input: CreateInput): Promise<Created> =>
+  create(context, actor, input, false)
+
+/** The same under an id that the client chose: idempotent by the id itself (leases R11). */
+export const putLease = (context: EngineContext, actor: Actor, id: string, input: CreateInput): Promise<Created> => {
+  if (input.createAttemptID !== undefined) bad('createAttemptID: not taken by PUT, where the id itself makes the request repeatable')
+  if (input.leaseID !== undefined && input.leaseID !== id) bad('leaseID: differs from the id in the path')
+  return create(context, actor, { ...input, leaseID: id }, true)
+}

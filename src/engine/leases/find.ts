@@ -1,0 +1,113 @@
+/** Reading leases: by id or slug, with what the asker may see. Reads never touch (case G6). */
+import { LeaseholdError } from '../../model/errors.ts'
+import { isLeaseId } from '../../model/ids.ts'
+import { isLive } from '../../model/lease.ts'
+import { leaseStates, type Access, type LeaseState, type LeaseView } from '../../model/wire.ts'
+import { attemptsOf, identityOf } from '../../store/attempts.ts'
+import { findBackend } from '../../store/backends.ts'
+import { instancesByIds } from '../../store/instances.ts'
+import { leaseById, listLeases as list, liveLeasesBySlug, type LeaseRow } from '../../store/leases.ts'
+import type { Session } from '../../store/store.ts'
+import { listedProject, mayManageLease, maySeeLease, requireFull, type Actor } from '../actor.ts'
+import { providerOf, type EngineContext } from '../context.ts'
+import { leaseViews } from '../views.ts'
+
+export const leaseNotFound = (key: string): LeaseholdError => new LeaseholdError('not_found', `no lease "${key}" is visible to this token`)
+
+/**
+ * An id never falls through to a slug (leases R116); a slug names a live, unexpired lease only.
+ * @throws LeaseholdError not_found, also for leases of other projects; bad_request for a slug that two projects use
+ */
+export const resolveLease = async (session: Session, actor: Actor, key: string, now: number): Promise<LeaseRow> => {
+  if (isLeaseId(key)) {
+    const row = await leaseById(session, key)
+    if (!row || !maySeeLease(actor, row)) throw leaseNotFound(key)
+    return row
+  }
+  const rows = (await liveLeasesBySlug(session, key, actor.project, now)).filter((row) => maySeeLease(actor, row))
+  if (rows.length > 1)
+    throw new LeaseholdError(
+      'bad_request',
+      `the slug "${key}" is used in ${rows.map((row) => row.project).join(' and ')}: name the lease by its id`,
+    )
+  return (
+    rows[0] ??
+    (() => {
+      throw leaseNotFound(key)
+    })()
+  )
+}
+
+/** @throws LeaseholdError forbidden */
+export const requireManage = (actor: Actor, lease: LeaseRow): void => {
+  if (!mayManageLease(actor, lease))
+    throw new LeaseholdError('forbidden', `${lease.id} belongs to ${lease.owner}: only its owner, an operator or an admin manages it`)
+}
+
+export const getLease = async (context: EngineContext, actor: Actor, key: string): Promise<LeaseView> => {
+  const now = await context.store.now()
+  return context.store.read(async (session) => (await leaseViews(session, [await resolveLease(session, actor, key, now)]))[0] as LeaseView)
+}
+
+export interface ListInput {
+  state?: string[]
+  provider?: string
+  owner?: string
+  project?: string
+  limit: number
+}
+
+export const listLeases = async (context: EngineContext, actor: Actor, input: ListInput): Promise<LeaseView[]> => {
+  requireFull(actor)
+  const unknown = input.state?.find((state) => !leaseStates.includes(state as LeaseState))
+  if (unknown !== undefined) throw new LeaseholdError('bad_request', `state: "${unknown}" is none of ${leaseStates.join(', ')}`)
+  const filter = {
+    project: listedProject(actor, input.project),
+    states: input.state && input.state.length > 0 ? (input.state as LeaseState[]) : null,
+    provider: input.provider ?? null,
+    owner: input.owner ?? null,
+    limit: input.limit,
+  }
+  return context.store.read(async (session) => leaseViews(session, await list(session, filter)))
+}
+
+const pollMs = 500
+
+/** Waits until the lease is no longer `provisioning`, `ms` at most; holds no connection meanwhile. */
+export const settledLease = async (context: EngineContext, leaseId: string, ms: number): Promise<LeaseView> => {
+  const end = performance.now() + ms
+  for (;;) {
+    // Listen before looking: a change between the two is not missed.
+    const left = end - performance.now()
+    const change = left > 0 ? context.signals.nextChange(leaseId, Math.min(pollMs, left)) : undefined
+    const view = await context.store.read(async (session) => {
+      const row = await leaseById(session, leaseId)
+      return row ? (await leaseViews(session, [row]))[0] : undefined
+    })
+    if (!view) throw leaseNotFound(leaseId)
+    if (view.state !== 'provisioning' || !change) return view
+    await change
+  }
+}
+
+/** How the holder reaches into the box by itself. */
+export const accessTo = async (context: EngineContext, actor: Actor, key: string): Promise<Access> => {
+  const now = await context.store.now()
+  const { lease, attempt, config } = await context.store.read(async (session) => {
+    const row = await resolveLease(session, actor, key, now)
+    const [instance] = await instancesByIds(session, [row.instance_id])
+    const attempts = await attemptsOf(session, [row.instance_id])
+    const backend = await findBackend(session, row.project, row.backend)
+    return {
+      lease: row,
+      attempt: attempts.find((one) => one.id === instance?.attempt_id),
+      config: JSON.parse(backend?.config ?? '{}') as Record<string, unknown>,
+    }
+  })
+  requireManage(actor, lease)
+  const identity = attempt ? identityOf(attempt) : null
+  const retained = lease.state === 'released' && lease.release_deletes === 0
+  if (!identity || !(isLive(lease.state) || retained))
+    throw new LeaseholdError('lease_not_ready', `${lease.id} is ${lease.state} and has no box to reach`)
+  return providerOf(context, lease.provider).access(identity, config)
+}

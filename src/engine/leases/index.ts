@@ -1,0 +1,5 @@
+/** The life of a lease as its holder sees it. Each function is one request; the pipelines do the rest. */
+export { createLease, putLease, type Created, type CreateInput } from './create.ts'
+export { createHeartbeat, type HeartbeatInput } from './heartbeat.ts'
+export { accessTo, getLease, listLeases, resolveLease, settledLease, type ListInput } from './find.ts'
+export { cancelCreate, releaseLease, type CanceledCreate, type ReleaseInput } from './release.ts'

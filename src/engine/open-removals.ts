@@ -1,0 +1,102 @@
+/** The *ended* entrance: what its holder or its clock gave up, and whose identity our own attempt recorded, goes to the removal at once. */
+import { uuidv7Hex } from '../lib/ids.ts'
+import type { AttemptRow } from '../store/attempts.ts'
+import { insertEach, updateEach } from '../store/bulk.ts'
+import { appendEvents } from '../store/events.ts'
+import type { InstanceRow } from '../store/instances.ts'
+import type { LeaseRow } from '../store/leases.ts'
+import { openRemovalsOf } from '../store/removals.ts'
+import type { Tx } from '../store/store.ts'
+import type { RemovalId } from '../model/ids.ts'
+import { event, instanceTarget, leaseTarget } from './record.ts'
+
+export type RemovalCause = 'released' | 'expired' | 'cancelled' | 'create-interrupted' | 'late-arrival' | 'admin'
+
+export interface Ended {
+  instance: InstanceRow
+  lease: LeaseRow | null
+  attempt: AttemptRow
+  cause: RemovalCause
+  actor?: string
+}
+
+/**
+ * Opens a removal for each, unless the attempt has one open. The instance is `terminating` from now on, so that sweeps pass it over
+ * (leases R40); a terminated one stays terminated (I9) although something of it surfaced late. The caller holds the rows' locks.
+ */
+export const openRemovals = async (tx: Tx, ended: readonly Ended[]): Promise<void> => {
+  if (ended.length === 0) return
+  const open = new Set(
+    (
+      await openRemovalsOf(
+        tx,
+        ended.map((one) => one.attempt.id),
+      )
+    ).map((row) => row.attempt_id),
+  )
+  const fresh = ended.filter((one) => !open.has(one.attempt.id))
+  if (fresh.length === 0) return
+  await insertEach(
+    tx,
+    'removals',
+    fresh.map(({ instance, lease, attempt, cause }) => ({
+      id: `rm_${uuidv7Hex(tx.now)}` as RemovalId,
+      version: 2,
+      attempt_id: attempt.id,
+      instance_id: instance.id,
+      lease_id: lease?.id ?? null,
+      project: instance.project,
+      backend: attempt.backend,
+      provider: instance.provider,
+      ref: instance.ref,
+      name: instance.name,
+      scope: attempt.scope,
+      location: attempt.location,
+      cause,
+      state: 'preparing',
+      identity: null,
+      progress: '[]',
+      opened_at: tx.now,
+      started_at: null,
+      accepted_at: null,
+      gone_at: null,
+      failures: 0,
+      error: null,
+      failed_at: null,
+      retry_at: null,
+      held_by: null,
+      polls: 0,
+      due_at: tx.now,
+      lock_owner: null,
+      lock_until: null,
+    })),
+  )
+  // What surfaced late is a leftover of an earlier attempt: the instance itself goes on with a newer one.
+  const living = fresh.filter((one) => one.instance.state !== 'terminated' && one.cause !== 'late-arrival')
+  await updateEach(
+    tx,
+    'instances',
+    [
+      ['id', 'text'],
+      ['state', 'text'],
+      ['changed_at', 'bigint'],
+      ['due_at', 'bigint'],
+    ],
+    living.map((one) => [one.instance.id, 'terminating', tx.now, null]),
+  )
+  await appendEvents(
+    tx,
+    fresh.map(({ instance, lease, cause, actor }) =>
+      event(
+        tx,
+        'removal.opened',
+        { cause },
+        {
+          project: instance.project,
+          targets: [...(lease ? [leaseTarget(lease)] : []), instanceTarget(instance)],
+          ...(actor ? { actor } : {}),
+        },
+      ),
+    ),
+  )
+}

@@ -1,0 +1,138 @@
+/**
+ * Fetch, lock, process, guarded apply. The database is the queue: due rows are locked in one short transaction, worked on outside of any, and each
+ * result is applied only under the fence of its lock. One slow row delays no other: every row is worked on by itself.
+ */
+import { anyDue, extendLocks, lockDue, type Locked, type QueueTable } from '../store/due.ts'
+import { sql } from 'kysely'
+import { errorText } from '../lib/redact.ts'
+import type { EngineContext } from './context.ts'
+import type { PipelineName } from './signals.ts'
+
+/** decisions, Defaults: a lock stands 30 s and is renewed while its row is worked on. */
+export const lockMs = 30_000
+const renewMs = 10_000
+const longestTickMs = 1_000
+const batch = 100
+
+/** A row being worked on. `signal` ends when the lock is lost: the next call to a provider then does not happen (I3). */
+export interface Held extends Locked {
+  signal: AbortSignal
+}
+
+export interface PipelineSpec {
+  name: PipelineName
+  table: QueueTable
+  /** Rows in work at once. High, because most of that time is waiting for providers. */
+  capacity: number
+  /** May throw: the row then comes back when its lock ends, and the log has the reason. */
+  process(held: Held): Promise<void>
+}
+
+export interface Pipeline {
+  start(): void
+  /** Takes no new rows, and waits until those in work are done, `ms` at most. */
+  stop(ms: number): Promise<void>
+}
+
+export const createPipeline = (context: EngineContext, spec: PipelineSpec, paused: () => boolean = () => false): Pipeline => {
+  const { store, log } = context
+  const inWork = new Map<string, { held: Held; abort: AbortController; done: Promise<void> }>()
+  let stopping = false
+  let renewal: NodeJS.Timeout | undefined
+  let loop: Promise<void> = Promise.resolve()
+  let rouse: () => void = () => {}
+  let roused = false
+
+  const work = async (lock: Locked): Promise<void> => {
+    const abort = new AbortController()
+    const held: Held = { ...lock, signal: abort.signal }
+    const done = spec
+      .process(held)
+      .catch((error: unknown) => log.error({ pipeline: spec.name, id: lock.id, error: errorText(error) }, 'a row could not be processed'))
+      .finally(() => {
+        if (inWork.get(lock.id)?.held === held) inWork.delete(lock.id)
+        rouse()
+      })
+    inWork.set(lock.id, { held, abort, done })
+  }
+
+  const fetch = async (): Promise<number> => {
+    const free = Math.min(batch, spec.capacity - inWork.size)
+    if (free <= 0) return 0
+    const now = await store.now()
+    if (!(await store.read((session) => anyDue(session, spec.table, now)))) return 0
+    const locked = await store.write((tx) => lockDue(tx, spec.table, context.replicaId, free, lockMs))
+    for (const lock of locked) void work(lock)
+    return locked.length
+  }
+
+  const msToNext = async (): Promise<number> => {
+    if (inWork.size >= spec.capacity) return longestTickMs
+    const now = await store.now()
+    const query = sql<{ at: number | null }>`select min(due_at) as at from ${sql.table(spec.table)} where due_at is not null`
+    const at = (await store.read((session) => query.execute(session.db))).rows[0]?.at
+    return at == null ? longestTickMs : Math.min(longestTickMs, Math.max(1, at - now))
+  }
+
+  const wait = (ms: number): Promise<void> =>
+    new Promise((resolve) => {
+      if (roused || stopping) return resolve()
+      const timer = setTimeout(resolve, ms)
+      rouse = () => {
+        clearTimeout(timer)
+        roused = true
+        resolve()
+      }
+    })
+
+  const run = async (): Promise<void> => {
+    let failures = 0
+    while (!stopping) {
+      roused = false
+      rouse = () => {
+        roused = true
+      }
+      try {
+        const taken = paused() ? 0 : await fetch()
+        failures = 0
+        if (taken > 0) continue
+        await wait(paused() ? longestTickMs : await msToNext())
+      } catch (error) {
+        failures++
+        log.error({ pipeline: spec.name, error: errorText(error) }, 'the database did not answer; trying again')
+        await wait(Math.min(5_000, 100 * 2 ** Math.min(failures, 6)))
+      }
+    }
+  }
+
+  const renew = async (): Promise<void> => {
+    const held = [...inWork.values()].map((entry) => entry.held)
+    if (held.length === 0) return
+    const kept = await store.write((tx) => extendLocks(tx, spec.table, held, context.replicaId, lockMs))
+    for (const entry of inWork.values())
+      if (held.includes(entry.held) && !kept.has(entry.held.id)) entry.abort.abort(new Error('the lock on this row was lost'))
+  }
+
+  return {
+    start() {
+      context.signals.onWake(spec.name, () => rouse())
+      renewal = setInterval(
+        () =>
+          void renew().catch((error: unknown) => log.error({ pipeline: spec.name, error: errorText(error) }, 'locks could not be renewed')),
+        renewMs,
+      )
+      loop = run()
+    },
+    async stop(ms) {
+      stopping = true
+      rouse()
+      await loop
+      const finished = Promise.allSettled([...inWork.values()].map((entry) => entry.done))
+      const { promise: late, resolve } = Promise.withResolvers<void>()
+      const timer = setTimeout(resolve, ms)
+      await Promise.race([finished, late])
+      clearTimeout(timer)
+      clearInterval(renewal)
+    },
+  }
+}

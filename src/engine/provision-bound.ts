@@ -1,0 +1,78 @@
+/** An attempt whose resource is known: made ready for its lease, kept for a release that said so, or taken back. */
+import { retainSeconds } from '../model/clocks.ts'
+import { withDeadline } from '../lib/deadline.ts'
+import { errorText } from '../lib/redact.ts'
+import { unlocked } from '../store/due.ts'
+import { appendEvents } from '../store/events.ts'
+import { identityOf, type AttemptRow } from '../store/attempts.ts'
+import type { Tx } from '../store/store.ts'
+import type { Provider } from '../providers/contract.ts'
+import type { EngineContext } from './context.ts'
+import { openRemovals, type RemovalCause } from './open-removals.ts'
+import type { Held } from './pipeline.ts'
+import { reload, type ProvisionWork } from './provision-load.ts'
+import { event, instanceTarget, leaseTarget } from './record.ts'
+
+const readyPollMs = 2_000
+const endedCause = {
+  cancelled: 'cancelled',
+  released: 'released',
+  expired: 'expired',
+  failed: 'create-interrupted',
+} as const satisfies Record<string, RemovalCause>
+
+/** Gives the instance its bound attempt; the caller holds its locks and has just read `work`. */
+export const bind = async (tx: Tx, work: ProvisionWork & { attempt: AttemptRow }, ready: boolean, adopted = false): Promise<void> => {
+  const { instance, lease, attempt, wanted } = work
+  const set = { scope: attempt.scope, location: attempt.location, attempt_id: attempt.id, changed_at: tx.now }
+  if (wanted.kind === 'ended' && !wanted.keepsBox) {
+    await tx.db
+      .updateTable('instances')
+      .set({ ...set, ...unlocked(null) })
+      .where('id', '=', instance.id)
+      .execute()
+    if (lease) await tx.db.updateTable('leases').set({ may_exist: 0, due_at: null }).where('id', '=', lease.id).execute()
+    return openRemovals(tx, [{ instance, lease, attempt, cause: endedCause[wanted.cause] }])
+  }
+  const keeps = wanted.kind === 'ended'
+  const done = ready || keeps
+  await tx.db
+    .updateTable('instances')
+    .set({ ...set, state: done ? 'busy' : 'provisioning', ...unlocked(done ? null : tx.now + readyPollMs) })
+    .where('id', '=', instance.id)
+    .execute()
+  if (!lease || !done) return
+  if (keeps) {
+    const until = lease.retain_until ?? tx.now + retainSeconds * 1000
+    await tx.db
+      .updateTable('leases')
+      .set({ may_exist: 0, retain_until: until, due_at: tx.now, updated_at: tx.now })
+      .where('id', '=', lease.id)
+      .execute()
+    return
+  }
+  await tx.db.updateTable('leases').set({ state: 'active', may_exist: 0, updated_at: tx.now }).where('id', '=', lease.id).execute()
+  const targets = [leaseTarget(lease), instanceTarget(instance)]
+  await appendEvents(tx, [
+    event(tx, 'lease.active', { cloudId: attempt.native_id ?? attempt.ref, adopted }, { project: instance.project, targets }),
+  ])
+}
+
+export const takeBackBound = async (tx: Tx, held: Held, work: ProvisionWork): Promise<void> => {
+  const fresh = await reload(tx, held, work)
+  if (fresh?.attempt?.outcome === 'bound') await bind(tx, { ...fresh, attempt: fresh.attempt }, false)
+}
+
+/** Is what was made ready by now? Read, never created again. */
+export const pollReadiness = async (context: EngineContext, held: Held, work: ProvisionWork, provider: Provider): Promise<void> => {
+  const identity = work.attempt ? identityOf(work.attempt) : null
+  if (!identity) return
+  const read = await withDeadline('reading readiness', provider.callDeadlineSeconds * 1000, held.signal, (signal) =>
+    provider.read(identity, work.config, { signal }),
+  ).catch((error: unknown) => ({ kind: 'unknown', error: errorText(error) }) as const)
+  await context.store.write(async (tx) => {
+    const fresh = await reload(tx, held, work)
+    if (!fresh?.attempt) return
+    await bind(tx, { ...fresh, attempt: fresh.attempt }, read.kind === 'present' && read.found.existence === 'exists')
+  })
+}

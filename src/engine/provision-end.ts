@@ -1,0 +1,91 @@
+/** Ends of a create that made nothing. */
+import { uuidv7Hex, hex } from '../lib/ids.ts'
+import { isLive } from '../model/lease.ts'
+import type { AttemptId } from '../model/ids.ts'
+import { updateAttempt, type AttemptRow } from '../store/attempts.ts'
+import { unlocked } from '../store/due.ts'
+import { appendEvents } from '../store/events.ts'
+import { closeOwners } from '../store/ledger.ts'
+import type { Tx } from '../store/store.ts'
+import type { Held } from './pipeline.ts'
+import { reload, type ProvisionWork } from './provision-load.ts'
+import { event, leaseTarget, instanceTarget } from './record.ts'
+
+const terminate = async (tx: Tx, work: ProvisionWork): Promise<void> => {
+  await tx.db
+    .updateTable('instances')
+    .set({ ...unlocked(null), state: 'terminated', changed_at: tx.now, terminated_at: tx.now })
+    .where('id', '=', work.instance.id)
+    .execute()
+  await closeOwners(tx, [work.instance.ref])
+}
+
+/** The lease of a create that came to nothing; one that ended before stays what it is (I9). */
+export const failLease = async (tx: Tx, work: ProvisionWork, code: string, error: string): Promise<void> => {
+  const { lease } = work
+  if (!lease) return
+  if (!isLive(lease.state)) {
+    await tx.db.updateTable('leases').set({ may_exist: 0, due_at: null }).where('id', '=', lease.id).execute()
+    return
+  }
+  await tx.db
+    .updateTable('leases')
+    .set({ state: 'failed', failure_code: code, failure_error: error, may_exist: 0, due_at: null, ended_at: tx.now, updated_at: tx.now })
+    .where('id', '=', lease.id)
+    .execute()
+  await appendEvents(tx, [
+    event(tx, 'lease.failed', { code, error }, { project: lease.project, targets: [leaseTarget(lease), instanceTarget(work.instance)] }),
+  ])
+}
+
+/** Nobody wants it, and no call was ever made for the open attempt: terminated without asking the provider (orphans R93). */
+export const closeUnmade = async (tx: Tx, held: Held, work: ProvisionWork): Promise<void> => {
+  const fresh = await reload(tx, held, work)
+  if (!fresh) return
+  // A worker may have begun the call between our look and this lock; then the attempt has to be looked up first.
+  if (fresh.attempt?.outcome === 'open' && fresh.attempt.called_at !== null) {
+    await tx.db.updateTable('instances').set(unlocked(tx.now)).where('id', '=', fresh.instance.id).execute()
+    return
+  }
+  if (fresh.attempt?.outcome === 'open') await updateAttempt(tx, fresh.attempt.id, { outcome: 'absent', ended_at: tx.now })
+  await terminate(tx, fresh)
+  await failLease(tx, fresh, 'lease_expired', 'its time was over before it had a box')
+}
+
+/** Every attempt is proved absent, and no further one is made. */
+export const giveUp = async (tx: Tx, held: Held, work: ProvisionWork, code: string, error: string): Promise<void> => {
+  const fresh = await reload(tx, held, work)
+  if (!fresh) return
+  await terminate(tx, fresh)
+  await failLease(tx, fresh, code, error)
+}
+
+/** One more attempt for the same ref: all before are proved absent, so nothing is made twice. */
+export const openNextAttempt = async (tx: Tx, held: Held, work: ProvisionWork): Promise<void> => {
+  const fresh = await reload(tx, held, work)
+  if (!fresh?.attempt || fresh.attempt.outcome !== 'absent') return
+  const last: AttemptRow = fresh.attempt
+  await tx.db
+    .insertInto('attempts')
+    .values({
+      ...last,
+      id: `at_${uuidv7Hex(tx.now)}` as AttemptId,
+      number: last.number + 1,
+      token: hex(16),
+      outcome: 'open',
+      opened_at: tx.now,
+      called_at: null,
+      called_by: null,
+      deadline_at: tx.now + (last.deadline_at - last.opened_at),
+      ended_at: null,
+      kind: null,
+      native_id: null,
+      immutable_id: null,
+      facts: null,
+      error: null,
+      absent_since: null,
+      absent_count: 0,
+    })
+    .execute()
+  await tx.db.updateTable('instances').set(unlocked(tx.now)).where('id', '=', fresh.instance.id).execute()
+}

@@ -1,0 +1,310 @@
+/** The guarded applies of a removal: each writes only under the fence of its lock, but for the answer to a call that was already made (I3, I7). */
+import { uuidv7Hex } from '../lib/ids.ts'
+import { isLive } from '../model/lease.ts'
+import { heldRecheckMs, pollDelayMs, retryDelayMs } from '../model/removal.ts'
+import { appendAudit } from '../store/audit.ts'
+import { updateEach } from '../store/bulk.ts'
+import { stillHeld, unlocked } from '../store/due.ts'
+import { appendEvents } from '../store/events.ts'
+import { lockInstances } from '../store/instances.ts'
+import { lockLeases, type LeaseRow } from '../store/leases.ts'
+import type { Tx } from '../store/store.ts'
+import type { RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
+import type { Held } from './pipeline.ts'
+import { event, leaseTarget, reportFinding, systemActor, type Target } from './record.ts'
+import type { RemovalWork } from './remove-load.ts'
+
+export const targetsOf = (work: RemovalWork, lease?: LeaseRow): Target[] => [
+  ...(lease ? [leaseTarget(lease)] : []),
+  { type: 'instance', id: work.removal.instance_id, name: work.removal.name },
+]
+
+/** Locks leases, instances, then removals: the order of every transaction, so that no two wait for each other. */
+export const lockAll = async (
+  tx: Tx,
+  items: readonly { held: Held; work: RemovalWork }[],
+): Promise<{ mine: Set<string>; leases: Map<string, LeaseRow> }> => {
+  const leases = await lockLeases(
+    tx,
+    items.flatMap((item) => (item.work.removal.lease_id ? [item.work.removal.lease_id] : [])),
+  )
+  await lockInstances(
+    tx,
+    items.map((item) => item.work.removal.instance_id),
+  )
+  const mine = await stillHeld(
+    tx,
+    'removals',
+    items.map((item) => item.held),
+  )
+  return { mine, leases: new Map(leases.map((row) => [row.id, row])) }
+}
+
+export interface IntentOf {
+  held: Held
+  work: RemovalWork
+  identity: ResourceIdentity
+  fingerprint: Record<string, unknown>
+}
+
+/** Binds the identity, and writes the intent, in one transaction before the call (I7). Null where the lock is lost: no call then. */
+export const writeIntents = async (tx: Tx, intents: readonly IntentOf[]): Promise<(string | null)[]> => {
+  const mine = await stillHeld(
+    tx,
+    'removals',
+    intents.map((intent) => intent.held),
+  )
+  const ids = intents.map((intent) => (mine.has(intent.held.id) ? `au_${uuidv7Hex(tx.now)}` : null))
+  const written = intents.flatMap((intent, i) => (ids[i] ? [{ ...intent, id: ids[i] as string }] : []))
+  await updateEach(
+    tx,
+    'removals',
+    [
+      ['id', 'text'],
+      ['state', 'text'],
+      ['identity', 'text'],
+      ['started_at', 'bigint'],
+      ['held_by', 'text'],
+    ],
+    written.map(({ work, identity }) => [
+      work.removal.id,
+      'removing',
+      work.removal.identity ?? JSON.stringify([identity]),
+      work.removal.started_at ?? tx.now,
+      null,
+    ]),
+  )
+  await appendAudit(
+    tx,
+    written.map(({ id, work, identity, fingerprint, held }) => ({
+      id,
+      kind: 'intent' as const,
+      intent_id: null,
+      removal_id: work.removal.id,
+      project: work.removal.project,
+      scope: work.removal.scope,
+      ref: work.removal.ref,
+      actor: systemActor,
+      body: {
+        call: 'remove',
+        cause: work.removal.cause,
+        identity,
+        read: fingerprint,
+        fence: held.fence,
+        attempt: work.attempt.id,
+        lease: work.removal.lease_id,
+      },
+    })),
+  )
+  return ids
+}
+
+export interface OutcomeOf {
+  work: RemovalWork
+  intentId: string
+  answer: RemoveOutcome
+}
+
+/** What the provider answered, also when the lock was lost meanwhile. */
+export const recordOutcome = (tx: Tx, outcomes: readonly OutcomeOf[]): Promise<void> =>
+  appendAudit(
+    tx,
+    outcomes.map(({ work, intentId, answer }) => ({
+      id: `au_${uuidv7Hex(tx.now)}`,
+      kind: 'outcome' as const,
+      intent_id: intentId,
+      removal_id: work.removal.id,
+      project: work.removal.project,
+      scope: work.removal.scope,
+      ref: work.removal.ref,
+      actor: systemActor,
+      body: { ...answer },
+    })),
+  )
+
+/** Does this removal end the lease itself? Any other only takes back what the lease has given up, or a leftover beside its box. */
+const endsLease = (work: RemovalWork, lease: LeaseRow | undefined): lease is LeaseRow =>
+  lease !== undefined && work.removal.cause === 'expired' && isLive(lease.state)
+
+/** A live lease whose removal is under way for good becomes `expired`; one that was ended before stays what it is (leases R35, I9). */
+export const expireLive = async (tx: Tx, items: readonly { work: RemovalWork; lease: LeaseRow | undefined }[]): Promise<void> => {
+  const ending = items.flatMap(({ work, lease }) => (endsLease(work, lease) ? [lease] : []))
+  await updateEach(
+    tx,
+    'leases',
+    [
+      ['id', 'text'],
+      ['state', 'text'],
+      ['ended_at', 'bigint'],
+      ['updated_at', 'bigint'],
+      ['due_at', 'bigint'],
+      ['may_exist', 'bigint'],
+    ],
+    ending.map((lease) => [lease.id, 'expired', tx.now, tx.now, null, 0]),
+  )
+  await appendEvents(
+    tx,
+    ending.map((lease) =>
+      event(
+        tx,
+        'lease.expired',
+        { clock: lease.expires_at >= lease.created_at + lease.ttl_seconds * 1000 ? 'ttl' : 'idle' },
+        { project: lease.project, targets: [leaseTarget(lease)] },
+      ),
+    ),
+  )
+}
+
+export interface Accepted extends OutcomeOf {
+  held: Held
+}
+
+export const applyAccepted = async (tx: Tx, accepted: readonly Accepted[]): Promise<undefined[]> => {
+  await recordOutcome(tx, accepted)
+  const { mine, leases } = await lockAll(tx, accepted)
+  const kept = accepted
+    .filter((item) => mine.has(item.held.id))
+    .map((item) => ({ ...item, lease: leases.get(item.work.removal.lease_id ?? '') }))
+  await updateEach(
+    tx,
+    'removals',
+    [
+      ['id', 'text'],
+      ['state', 'text'],
+      ['accepted_at', 'bigint'],
+      ['failures', 'bigint'],
+      ['error', 'text'],
+      ['failed_at', 'bigint'],
+      ['retry_at', 'bigint'],
+    ],
+    kept.map(({ work }) => [work.removal.id, 'verifying', tx.now, 0, null, null, null]),
+  )
+  // One that was answered "gone" stays locked: the same worker reads it once more right away.
+  await updateEach(
+    tx,
+    'removals',
+    [
+      ['id', 'text'],
+      ['due_at', 'bigint'],
+      ['lock_owner', 'text'],
+      ['lock_until', 'bigint'],
+    ],
+    kept.filter(({ answer }) => answer.kind === 'accepted').map(({ work }) => [work.removal.id, tx.now + pollDelayMs(0), null, null]),
+  )
+  await expireLive(tx, kept)
+  await appendEvents(
+    tx,
+    kept
+      .filter(({ answer }) => answer.kind === 'accepted')
+      .map(({ work, lease }) =>
+        event(
+          tx,
+          'removal.accepted',
+          { cloudId: work.attempt.native_id ?? work.removal.ref },
+          { project: work.removal.project, targets: targetsOf(work, lease) },
+        ),
+      ),
+  )
+  return accepted.map(() => undefined)
+}
+
+/** Gives the row back, to be looked at when `dueAt` comes. */
+export const applyPutOff = async (tx: Tx, held: Held, dueAt: number | null): Promise<void> => {
+  if ((await stillHeld(tx, 'removals', [held])).size === 0) return
+  await tx.db
+    .updateTable('removals')
+    .set(unlocked(dueAt))
+    .where('id', '=', held.id as never)
+    .execute()
+}
+
+export const applyPoll = async (tx: Tx, held: Held, work: RemovalWork): Promise<void> => {
+  if ((await stillHeld(tx, 'removals', [held])).size === 0) return
+  await tx.db
+    .updateTable('removals')
+    .set({ ...unlocked(tx.now + pollDelayMs(work.removal.polls)), polls: work.removal.polls + 1 })
+    .where('id', '=', work.removal.id)
+    .execute()
+}
+
+export const applyHeld = async (tx: Tx, held: Held, work: RemovalWork, by: string): Promise<void> => {
+  const { mine, leases } = await lockAll(tx, [{ held, work }])
+  if (mine.size === 0) return
+  await tx.db
+    .updateTable('removals')
+    .set({ ...unlocked(tx.now + heldRecheckMs), held_by: by })
+    .where('id', '=', work.removal.id)
+    .execute()
+  if (work.removal.held_by === by) return
+  await appendEvents(tx, [
+    event(tx, 'removal.held', { by }, { project: work.removal.project, targets: targetsOf(work, leases.get(work.removal.lease_id ?? '')) }),
+  ])
+}
+
+export interface Failed {
+  held: Held
+  work: RemovalWork
+  error: string
+  /** The resource that contradicts what is bound: a finding about it opens. */
+  contradiction: string | null
+}
+
+/** leases R40, R47: the lease keeps its state, and shows error and retry time; the next try comes exactly `retryDelayMs` later. */
+export const applyFailed = async (tx: Tx, { held, work, error, contradiction }: Failed): Promise<void> => {
+  const { mine, leases } = await lockAll(tx, [{ held, work }])
+  if (mine.size === 0) return
+  const failures = work.removal.failures + 1
+  const retryAt = tx.now + retryDelayMs(failures)
+  const state = work.removal.state === 'verifying' ? 'removing' : work.removal.state
+  await tx.db
+    .updateTable('removals')
+    .set({ ...unlocked(retryAt), state, failures, error, failed_at: tx.now, retry_at: retryAt, held_by: null, accepted_at: null, polls: 0 })
+    .where('id', '=', work.removal.id)
+    .execute()
+  const about = { project: work.removal.project, targets: targetsOf(work, leases.get(work.removal.lease_id ?? '')) }
+  await appendEvents(tx, [event(tx, 'removal.failed', { failures, error, retryAt: new Date(retryAt).toISOString() }, about)])
+  if (contradiction === null) return
+  await reportFinding(tx, {
+    code: 'contradiction',
+    project: work.removal.project,
+    scope: work.removal.scope,
+    target: { type: 'resource', id: contradiction, name: contradiction },
+    message: error,
+    evidence: { ref: work.removal.ref, removal: work.removal.id, instance: work.removal.instance_id, why: error },
+  })
+}
+
+/** leases R46: it can't succeed without a person. Not tried again by itself, and never called gone. */
+export const needsPerson = async (tx: Tx, held: Held, work: RemovalWork, error: string): Promise<void> => {
+  const { mine, leases } = await lockAll(tx, [{ held, work }])
+  if (mine.size === 0) return
+  const lease = leases.get(work.removal.lease_id ?? '')
+  await tx.db
+    .updateTable('removals')
+    .set({ ...unlocked(null), error, failures: work.removal.failures + 1, failed_at: tx.now, retry_at: null })
+    .where('id', '=', work.removal.id)
+    .execute()
+  if (endsLease(work, lease))
+    await tx.db
+      .updateTable('leases')
+      .set({
+        state: 'failed',
+        failure_code: 'removal_needs_person',
+        failure_error: error,
+        ended_at: tx.now,
+        updated_at: tx.now,
+        due_at: null,
+      })
+      .where('id', '=', lease.id)
+      .execute()
+  const about = { project: work.removal.project, targets: targetsOf(work, lease) }
+  await appendEvents(tx, [event(tx, 'removal.needs-person', { error }, about)])
+  await reportFinding(tx, {
+    code: 'removal-needs-person',
+    project: work.removal.project,
+    scope: work.removal.scope,
+    target: { type: 'instance', id: work.removal.instance_id, name: work.removal.name },
+    message: error,
+    evidence: { ref: work.removal.ref, removal: work.removal.id, attempt: work.attempt.id, error },
+  })
+}

@@ -1,0 +1,127 @@
+/** "Gone" is verified absence, never an accepted request: only here does an instance become `terminated`. */
+import type { AttemptId, Ref } from '../model/ids.ts'
+import type { Contradiction, ResourceIdentity } from '../providers/contract.ts'
+import { updateEach } from '../store/bulk.ts'
+import { appendEvents } from '../store/events.ts'
+import { closeOwners } from '../store/ledger.ts'
+import type { Tx } from '../store/store.ts'
+import type { Held } from './pipeline.ts'
+import { event, reportContradictions, resolveAbout } from './record.ts'
+import { expireLive, lockAll, targetsOf } from './remove-apply.ts'
+import type { RemovalWork } from './remove-load.ts'
+
+export interface Gone {
+  held: Held
+  work: RemovalWork
+  identity: ResourceIdentity
+  proof: string
+  contradictions: Contradiction[]
+}
+
+/** The instances of which no other attempt can still have something. */
+const unheldInstances = async (tx: Tx, gone: readonly Gone[]): Promise<Set<string>> => {
+  const ids = gone.map((one) => one.work.removal.instance_id)
+  if (ids.length === 0) return new Set()
+  const open = await tx.db
+    .selectFrom('attempts')
+    .select('instance_id')
+    .where('instance_id', 'in', ids)
+    .where('outcome', '<>', 'absent')
+    .execute()
+  const still = new Set<string>(open.map((row) => row.instance_id))
+  return new Set(ids.filter((id) => !still.has(id)))
+}
+
+export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefined[]> => {
+  const { mine, leases } = await lockAll(tx, items)
+  const gone = items.filter((item) => mine.has(item.held.id))
+  await updateEach(
+    tx,
+    'attempts',
+    [
+      ['id', 'text'],
+      ['outcome', 'text'],
+      ['ended_at', 'bigint'],
+    ],
+    gone.map(({ work }): [AttemptId, string, number] => [work.attempt.id, 'absent', tx.now]),
+  )
+  await updateEach(
+    tx,
+    'removals',
+    [
+      ['id', 'text'],
+      ['state', 'text'],
+      ['identity', 'text'],
+      ['progress', 'text'],
+      ['gone_at', 'bigint'],
+      ['failures', 'bigint'],
+      ['error', 'text'],
+      ['failed_at', 'bigint'],
+      ['retry_at', 'bigint'],
+      ['held_by', 'text'],
+      ['due_at', 'bigint'],
+      ['lock_owner', 'text'],
+      ['lock_until', 'bigint'],
+    ],
+    gone.map(({ work, identity }) => [
+      work.removal.id,
+      'gone',
+      work.removal.identity ?? JSON.stringify([identity]),
+      JSON.stringify([identity.immutableId]),
+      tx.now,
+      0,
+      null,
+      null,
+      null,
+      null,
+      null,
+      null,
+      null,
+    ]),
+  )
+  const ended = await unheldInstances(tx, gone)
+  await updateEach(
+    tx,
+    'instances',
+    [
+      ['id', 'text'],
+      ['state', 'text'],
+      ['changed_at', 'bigint'],
+      ['terminated_at', 'bigint'],
+    ],
+    [...ended].map((id) => [id, 'terminated', tx.now, tx.now]),
+  )
+  await closeOwners(
+    tx,
+    gone.filter((one) => ended.has(one.work.removal.instance_id)).map((one): Ref => one.work.removal.ref),
+  )
+  const withLeases = gone.map((item) => ({ ...item, lease: leases.get(item.work.removal.lease_id ?? '') }))
+  await expireLive(tx, withLeases)
+  const settled = withLeases.flatMap(({ lease }) => (lease?.may_exist ? [[lease.id, 0] as const] : []))
+  await updateEach(
+    tx,
+    'leases',
+    [
+      ['id', 'text'],
+      ['may_exist', 'bigint'],
+    ],
+    settled,
+  )
+  await appendEvents(
+    tx,
+    withLeases.map(({ work, identity, proof, lease }) =>
+      event(tx, 'removal.gone', { cloudId: identity.nativeId, proof }, { project: work.removal.project, targets: targetsOf(work, lease) }),
+    ),
+  )
+  for (const { work, contradictions } of gone)
+    if (contradictions.length > 0) await reportContradictions(tx, { ...work.removal, id: work.removal.instance_id }, contradictions)
+  const leaseIds = gone.flatMap(({ work }) => (work.removal.lease_id ? [work.removal.lease_id] : []))
+  await resolveAbout(tx, 'lease', leaseIds, 'retained-overdue')
+  await resolveAbout(
+    tx,
+    'instance',
+    gone.map((one) => one.work.removal.instance_id),
+    'removal-needs-person',
+  )
+  return items.map(() => undefined)
+}

@@ -1,0 +1,66 @@
+/** What a removal needs to know, read for many at once. */
+import type { RemovalTarget, HoldFacts } from '../model/removal.ts'
+import { resourceKey } from '../model/removal.ts'
+import type { AttemptRow } from '../store/attempts.ts'
+import { standingHolds, listFreezes } from '../store/holds.ts'
+import { removalsByIds, type RemovalRow } from '../store/removals.ts'
+import type { Store } from '../store/store.ts'
+
+export interface RemovalWork {
+  removal: RemovalRow
+  attempt: AttemptRow
+  config: Record<string, unknown>
+  target: RemovalTarget
+  holds: HoldFacts[]
+  frozenScopes: string[]
+}
+
+/** Answers in the order of the ids; undefined where the removal or its attempt is not there. */
+export const loadRemovals = async (store: Store, ids: readonly string[]): Promise<(RemovalWork | undefined)[]> => {
+  const now = await store.now()
+  return store.read(async (session) => {
+    const removals = new Map((await removalsByIds(session, ids)).map((row) => [row.id as string, row]))
+    if (removals.size === 0) return ids.map(() => undefined)
+    const attempts = await session.db
+      .selectFrom('attempts')
+      .selectAll()
+      .where(
+        'id',
+        'in',
+        [...removals.values()].map((row) => row.attempt_id),
+      )
+      .execute()
+    const byAttempt = new Map(attempts.map((row) => [row.id, row]))
+    const configs = new Map(
+      (await session.db.selectFrom('backends').select(['project', 'name', 'config']).execute()).map((row) => [
+        `${row.project}/${row.name}`,
+        row.config,
+      ]),
+    )
+    const holds = (await standingHolds(session, now)).map((row): HoldFacts => ({
+      id: row.id,
+      targetType: row.target_type,
+      targetId: row.target_id,
+    }))
+    const frozenScopes = (await listFreezes(session)).map((row) => row.scope)
+    return ids.map((id) => {
+      const removal = removals.get(id)
+      const attempt = removal && byAttempt.get(removal.attempt_id)
+      if (!removal || !attempt) return undefined
+      return {
+        removal,
+        attempt,
+        config: JSON.parse(configs.get(`${removal.project}/${removal.backend}`) ?? '{}') as Record<string, unknown>,
+        holds,
+        frozenScopes,
+        target: {
+          resourceKey: resourceKey(removal.provider, attempt.location, attempt.native_id ?? `${attempt.ref}-${attempt.number}`),
+          instanceId: removal.instance_id,
+          leaseId: removal.lease_id,
+          project: removal.project,
+          scope: removal.scope,
+        },
+      }
+    })
+  })
+}

@@ -1,0 +1,191 @@
+/**
+ * Taking one group back: fence, fresh read, written intent, call, outcome, proof. No other file calls `provider.remove`.
+ * The steps of many removals share their transactions; their calls to providers do not wait for each other.
+ */
+import { coalesce } from '../lib/coalesce.ts'
+import { withDeadline } from '../lib/deadline.ts'
+import { errorText, redact } from '../lib/redact.ts'
+import { heldBy, preflight, resourceKey } from '../model/removal.ts'
+import { judgeLookUp } from '../model/provision.ts'
+import { identityColumns, identityOf, updateAttempt } from '../store/attempts.ts'
+import type { Contradiction, Provider, ReadOutcome, RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
+import { providerOf, type EngineContext } from './context.ts'
+import type { Held, PipelineSpec } from './pipeline.ts'
+import { applyGone, type Gone } from './remove-gone.ts'
+import {
+  applyAccepted,
+  applyFailed,
+  applyHeld,
+  applyPoll,
+  applyPutOff,
+  needsPerson,
+  recordOutcome,
+  writeIntents,
+  type Accepted,
+  type Failed,
+  type IntentOf,
+} from './remove-apply.ts'
+import { loadRemovals, type RemovalWork } from './remove-load.ts'
+
+/** An accepted removal whose resource still stands after so long has failed. */
+const acceptedButThereMs = 300_000
+
+type Judged =
+  | { kind: 'absent'; proof: string; contradictions: Contradiction[] }
+  | { kind: 'present'; existence: 'exists' | 'going' | 'gone'; contradictions: Contradiction[]; fingerprint: Record<string, unknown> }
+  | { kind: 'failed'; error: string; contradiction: boolean }
+
+const judge = (work: RemovalWork, identity: ResourceIdentity, read: ReadOutcome, installation: string): Judged => {
+  switch (read.kind) {
+    case 'absent':
+      return read
+    case 'unknown':
+      return { kind: 'failed', error: `the fresh read failed: ${read.error}`, contradiction: false }
+    case 'replaced':
+      return { kind: 'failed', error: `what stands under its name is not what was made: ${read.why}`, contradiction: true }
+    case 'present': {
+      const { found } = read
+      const bound = { resource: identity, ref: work.removal.ref, installation, attemptToken: work.attempt.token }
+      const verdict = preflight(bound, found, found.existence === 'exists')
+      if (verdict.kind === 'contradiction') return { kind: 'failed', error: verdict.why, contradiction: true }
+      return {
+        kind: 'present',
+        existence: found.existence,
+        contradictions: read.contradictions,
+        fingerprint: { resource: found.resource, tags: found.tags, state: found.providerState },
+      }
+    }
+  }
+}
+
+const failureOf = (outcome: RemoveOutcome): string | null => {
+  switch (outcome.kind) {
+    case 'accepted':
+    case 'gone':
+      return null
+    case 'blocked':
+      return `blocked by ${outcome.by}`
+    case 'retryLater':
+      return `the provider asks to try later: ${outcome.why}`
+    case 'denied':
+      return `permission denied: ${outcome.permission}`
+    case 'unknown':
+      return outcome.error
+  }
+}
+
+export const removePipeline = (context: EngineContext): PipelineSpec => {
+  const { store, log, signals } = context
+  const installation = context.installation.installation_id
+  const many = { largest: 100 }
+  const load = coalesce((ids: string[]) => loadRemovals(store, ids), many)
+  const intend = coalesce((intents: IntentOf[]) => store.write((tx) => writeIntents(tx, intents)), many)
+  const outcome = coalesce((accepted: Accepted[]) => store.write((tx) => applyAccepted(tx, accepted)), many)
+  const gone = coalesce((ended: Gone[]) => store.write((tx) => applyGone(tx, ended)), many)
+  const failed = async (failure: Failed): Promise<void> => {
+    const error = redact(failure.error)
+    log.warn({ removal: failure.held.id, error }, 'a removal failed')
+    await store.write((tx) => applyFailed(tx, { ...failure, error }))
+  }
+
+  const read = async (work: RemovalWork, provider: Provider, identity: ResourceIdentity, signal: AbortSignal): Promise<ReadOutcome> => {
+    try {
+      return await withDeadline(`reading ${identity.nativeId}`, provider.callDeadlineSeconds * 1000, signal, (inner) =>
+        provider.read(identity, work.config, { signal: inner }),
+      )
+    } catch (error) {
+      return { kind: 'unknown', error: errorText(error) }
+    }
+  }
+
+  /** The identity that the attempt recorded, else what its own look-up finds, else null: then a person is asked. */
+  const identityFor = async (
+    work: RemovalWork,
+    provider: Provider,
+    signal: AbortSignal,
+  ): Promise<ResourceIdentity | { error: string; final: boolean }> => {
+    if (work.removal.identity !== null) return (JSON.parse(work.removal.identity) as ResourceIdentity[])[0] as ResourceIdentity
+    const recorded = identityOf(work.attempt)
+    if (recorded) return recorded
+    try {
+      const found = await withDeadline('looking the attempt up', provider.callDeadlineSeconds * 1000, signal, (inner) =>
+        provider.find(work.removal.ref, work.config, { signal: inner }),
+      )
+      if (found.kind === 'incomplete') return { error: found.why, final: false }
+      const verdict = judgeLookUp(found.found, work.attempt.token, work.removal.ref, installation)
+      if (verdict.kind !== 'one')
+        return { error: verdict.kind === 'none' ? 'no identity was recorded, and its look-up finds nothing' : verdict.why, final: true }
+      await store.write((tx) => updateAttempt(tx, work.attempt.id, identityColumns(verdict.candidate.resource)))
+      return verdict.candidate.resource
+    } catch (error) {
+      return { error: errorText(error), final: false }
+    }
+  }
+
+  const call = async (held: Held, work: RemovalWork, provider: Provider, identity: ResourceIdentity): Promise<RemoveOutcome> => {
+    try {
+      return await withDeadline(`removing ${identity.nativeId}`, provider.callDeadlineSeconds * 1000, held.signal, (inner) =>
+        provider.remove(identity, work.config, { signal: inner }),
+      )
+    } catch (error) {
+      return { kind: 'unknown', error: errorText(error) }
+    }
+  }
+
+  const settle = (work: RemovalWork): void => {
+    if (work.removal.lease_id) signals.changed(work.removal.lease_id)
+  }
+
+  const process = async (held: Held): Promise<void> => {
+    const work = await load(held.id)
+    if (!work || work.removal.state === 'gone') return store.write((tx) => applyPutOff(tx, held, null))
+    if (work.removal.version !== 2)
+      return store.write((tx) =>
+        needsPerson(tx, held, work, `a removal of version ${work.removal.version} is not known here: nothing was touched`),
+      )
+    const holder = heldBy(work.target, work.holds, work.frozenScopes)
+    if (holder !== null) return store.write((tx) => applyHeld(tx, held, work, holder))
+    const provider = providerOf(context, work.removal.provider)
+    const identity = await identityFor(work, provider, held.signal)
+    if ('error' in identity) {
+      if (identity.final) return store.write((tx) => needsPerson(tx, held, work, identity.error))
+      return failed({ held, work, error: identity.error, contradiction: null })
+    }
+    const judged = judge(work, identity, await read(work, provider, identity, held.signal), installation)
+    if (judged.kind === 'failed')
+      return failed({
+        held,
+        work,
+        error: judged.error,
+        contradiction: judged.contradiction ? resourceKey(work.removal.provider, identity.location, identity.nativeId) : null,
+      })
+    if (judged.kind === 'absent') {
+      await gone({ held, work, identity, proof: judged.proof, contradictions: judged.contradictions })
+      return settle(work)
+    }
+    const now = await store.now()
+    if (work.removal.state === 'verifying' && work.removal.accepted_at !== null) {
+      const overdue = judged.existence === 'exists' && now - work.removal.accepted_at > acceptedButThereMs
+      if (!overdue) return store.write((tx) => applyPoll(tx, held, work))
+      return failed({ held, work, error: 'the provider accepted the removal, and the resource still stands', contradiction: null })
+    }
+    const intentId = await intend({ held, work, identity, fingerprint: judged.fingerprint })
+    // The fence was not ours any more: somebody else works on it, and nothing destructive is called (I3).
+    if (intentId === null || held.signal.aborted) return
+    const answer = await call(held, work, provider, identity)
+    const failure = failureOf(answer)
+    if (failure !== null) {
+      await store.write((tx) => recordOutcome(tx, [{ work, intentId, answer }]))
+      return failed({ held, work, error: failure, contradiction: null })
+    }
+    await outcome({ held, work, intentId, answer })
+    settle(work)
+    if (answer.kind !== 'gone') return
+    const after = judge(work, identity, await read(work, provider, identity, held.signal), installation)
+    if (after.kind === 'absent') await gone({ held, work, identity, proof: after.proof, contradictions: after.contradictions })
+    else await store.write((tx) => applyPoll(tx, held, work))
+    settle(work)
+  }
+
+  return { name: 'remove', table: 'removals', capacity: 500, process }
+}

@@ -1,0 +1,100 @@
+/**
+ * Every event and finding that Leasehold writes: one registry of stable codes. Texts are one line, in the past tense, without the names of actor and
+ * target, which stand in fields of their own (orphans R85).
+ */
+export type Level = 'info' | 'warning' | 'error'
+
+interface Entry<Payload> {
+  level: Level
+  text: (payload: Payload) => string
+}
+const entry = <Payload>(level: Level, text: (payload: Payload) => string): Entry<Payload> => ({ level, text })
+
+export const eventCodes = {
+  'lease.created': entry<{ provider: string; ttlSeconds: number; idleSeconds: number }>(
+    'info',
+    (p) => `Lease reserved on ${p.provider}, for ${p.ttlSeconds} s at most and ${p.idleSeconds} s idle`,
+  ),
+  'lease.active': entry<{ cloudId: string; adopted: boolean }>('info', (p) =>
+    p.adopted ? `Box ${p.cloudId} found again after an interruption and adopted` : `Box ${p.cloudId} ready`,
+  ),
+  'lease.released': entry<{ retained: boolean }>('info', (p) =>
+    p.retained ? 'Lease released, box retained' : 'Lease released, box to be removed',
+  ),
+  'lease.expired': entry<{ clock: 'idle' | 'ttl' }>('info', (p) =>
+    p.clock === 'ttl' ? 'Lease ended at its maximum lifetime' : 'Lease ended after its idle time',
+  ),
+  'lease.failed': entry<{ code: string; error: string }>('error', (p) => `Lease failed (${p.code}): ${p.error}`),
+  'lease.cancelled': entry<Record<never, never>>('info', () => 'Create cancelled'),
+  'attempt.uncertain': entry<{ number: number; error: string }>(
+    'warning',
+    (p) => `Attempt ${p.number} ended without a certain answer, a resource may exist: ${p.error}`,
+  ),
+  'attempt.found': entry<{ number: number; cloudId: string; verdict: 'adopt' | 'take-back' }>(
+    'warning',
+    (p) => `Attempt ${p.number} found by its ref as ${p.cloudId}: ${p.verdict === 'adopt' ? 'adopted' : 'taken back'}`,
+  ),
+  'attempt.absent': entry<{ number: number }>('info', (p) => `Attempt ${p.number} proved absent`),
+  'attempt.late': entry<{ number: number; cloudId: string }>(
+    'warning',
+    (p) => `Attempt ${p.number} surfaced late as ${p.cloudId}, to be removed`,
+  ),
+  'removal.opened': entry<{ cause: string }>('info', (p) => `Removal ordered: ${p.cause}`),
+  'removal.accepted': entry<{ cloudId: string }>('info', (p) => `Removal of ${p.cloudId} accepted by the provider`),
+  'removal.failed': entry<{ failures: number; error: string; retryAt: string }>(
+    'warning',
+    (p) => `Removal failed (${p.failures} in a row), next try at ${p.retryAt}: ${p.error}`,
+  ),
+  'removal.held': entry<{ by: string }>('warning', (p) => `Removal held back by ${p.by}`),
+  'removal.gone': entry<{ cloudId: string; proof: string }>('info', (p) => `${p.cloudId} proved gone: ${p.proof}`),
+  'removal.needs-person': entry<{ error: string }>('error', (p) => `Removal stopped until a person decides: ${p.error}`),
+  'finding.opened': entry<{ code: string; message: string }>('warning', (p) => `Finding ${p.code}: ${p.message}`),
+  'finding.changed': entry<{ code: string; message: string }>('warning', (p) => `Finding ${p.code} changed: ${p.message}`),
+  'finding.resolved': entry<{ code: string }>('info', (p) => `Finding ${p.code} resolved`),
+  'retain.overdue': entry<{ retainedAt: string; retainUntil: string }>(
+    'warning',
+    (p) => `Box retained since ${p.retainedAt}, past its reminder of ${p.retainUntil}; release it with delete to remove it`,
+  ),
+  'clock.downtime': entry<{ gapSeconds: number; moved: number }>(
+    'warning',
+    (p) => `No coordinator ran for ${p.gapSeconds} s; ${p.moved} idle deadlines moved, downtime is not idleness`,
+  ),
+  'clock.jumped': entry<{ seconds: number }>(
+    'error',
+    (p) => `The wall clock ran ${p.seconds} s ahead of the monotonic one; expiry paused until they agree or the coordinator restarts`,
+  ),
+  'clock.agreed': entry<Record<never, never>>('info', () => 'The clocks agree again; expiry goes on'),
+  'hold.added': entry<{ reason: string; until: string | null }>(
+    'info',
+    (p) => `Hold added${p.until ? ` until ${p.until}` : ''}: ${p.reason}`,
+  ),
+  'hold.removed': entry<Record<never, never>>('info', () => 'Hold removed'),
+  'freeze.added': entry<{ scope: string; reason: string }>(
+    'warning',
+    (p) => `Removals stopped in ${p.scope === '*' ? 'every scope' : p.scope}: ${p.reason}`,
+  ),
+  'freeze.removed': entry<{ scope: string }>('info', (p) => `Removals go on in ${p.scope === '*' ? 'every scope' : p.scope}`),
+  'token.created': entry<{ role: string }>('info', (p) => `Token with role ${p.role} made`),
+  'token.revoked': entry<Record<never, never>>('info', () => 'Token revoked'),
+  'project.created': entry<Record<never, never>>('info', () => 'Project made'),
+  'project.deleted': entry<Record<never, never>>('info', () => 'Project deleted; its backends drain'),
+  'backend.created': entry<{ provider: string; scope: string | null }>(
+    'info',
+    (p) => `Backend for ${p.provider} made${p.scope ? `, account ${p.scope}` : ''}`,
+  ),
+  'backend.deleted': entry<Record<never, never>>('info', () => 'Backend deleted; it drains'),
+} as const
+
+export type EventCode = keyof typeof eventCodes
+export type EventPayload<C extends EventCode> = Parameters<(typeof eventCodes)[C]['text']>[0]
+
+export const eventText = <C extends EventCode>(code: C, payload: EventPayload<C>): string =>
+  (eventCodes[code] as Entry<EventPayload<C>>).text(payload)
+
+/** What a finding says stands; it resolves by itself when that ends. */
+export const findingCodes = {
+  contradiction: 'Something carries our ref, and the facts disagree on whose it is: nothing is touched.',
+  'retained-overdue': 'A box that a release kept is past its reminder.',
+  'removal-needs-person': 'A removal can not succeed without a person.',
+} as const
+export type FindingCode = keyof typeof findingCodes

@@ -1,0 +1,112 @@
+/** When a removal is tried again, and what a fresh read or an answer means for it. */
+import type { RemovalState } from './wire.ts'
+
+const retryMs = 300_000
+const steadyFailures = 12
+const longestRetryMs = 3_600_000
+const firstPollMs = 2_000
+const longestPollMs = 30_000
+/** From so many failures in a row on, the lease shows as stuck (leases R47). */
+export const stuckAfter = 3
+/** How often a removal that a hold or a freeze stops is looked at again. */
+export const heldRecheckMs = 60_000
+
+/**
+ * leases R40, R47: exactly 300 s after each of the first 12 failures in a row, then doubling up to 3600 s.
+ * @param failures in a row, this one included
+ */
+export const retryDelayMs = (failures: number): number =>
+  failures <= steadyFailures ? retryMs : Math.min(longestRetryMs, retryMs * 2 ** (failures - steadyFailures))
+
+/** Between two looks for proof after a removal was accepted. */
+export const pollDelayMs = (polls: number): number => Math.min(longestPollMs, firstPollMs * 2 ** polls)
+
+/** One resource, as removals compare it: all four must agree. */
+export interface Identity {
+  scope: string
+  location: string
+  kind: string
+  nativeId: string
+  immutableId: string
+}
+
+export const sameResource = (a: Identity, b: Identity): boolean =>
+  a.scope === b.scope && a.location === b.location && a.kind === b.kind && a.nativeId === b.nativeId && a.immutableId === b.immutableId
+
+/** What was read back, compared with what is bound. */
+export interface FreshRead {
+  resource: Identity
+  tags: { ref: string | null; installation: string | null; attempt: string | null }
+}
+export interface Bound {
+  resource: Identity
+  ref: string
+  installation: string
+  attemptToken: string
+}
+
+export type Preflight =
+  | { kind: 'go' }
+  /** What is there is not, or not provably, what was bound: nothing is touched, a person is told (I6). */
+  | { kind: 'contradiction'; why: string }
+
+/**
+ * The fresh read before a destructive call: identity and ownership must both agree. A tag that can't be read is no agreement,
+ * unless the identity itself says who made it: a box whose first process has ended has no tags left to read.
+ * @param tagsReadable false when the provider has nothing left to read tags from
+ */
+export const preflight = (bound: Bound, fresh: FreshRead, tagsReadable: boolean): Preflight => {
+  if (!sameResource(bound.resource, fresh.resource))
+    return {
+      kind: 'contradiction',
+      why: `what is there now has another identity (${fresh.resource.immutableId}) than what was made (${bound.resource.immutableId})`,
+    }
+  if (!tagsReadable) return { kind: 'go' }
+  const wrong = (['ref', 'installation', 'attempt'] as const).filter(
+    (tag) => fresh.tags[tag] !== { ref: bound.ref, installation: bound.installation, attempt: bound.attemptToken }[tag],
+  )
+  if (wrong.length > 0) return { kind: 'contradiction', why: `its ${wrong.join(', ')} tag no longer says that it is ours` }
+  return { kind: 'go' }
+}
+
+export interface RemovalTarget {
+  resourceKey: string
+  instanceId: string
+  leaseId: string | null
+  project: string
+  scope: string
+}
+
+/** `provider/location/native-id`, as people and holds name a resource. */
+export const resourceKey = (provider: string, location: string, nativeId: string): string => `${provider}/${location}/${nativeId}`
+
+export interface HoldFacts {
+  id: string
+  targetType: 'resource' | 'instance' | 'lease' | 'project' | 'scope'
+  targetId: string
+}
+
+/** Who or what holds a removal back: a freeze of its scope, or a hold on it or on anything that it belongs to. Null: nobody. */
+export const heldBy = (target: RemovalTarget, holds: readonly HoldFacts[], frozenScopes: readonly string[]): string | null => {
+  const frozen = frozenScopes.find((scope) => scope === '*' || scope === target.scope)
+  if (frozen !== undefined) return frozen === '*' ? 'freeze' : `freeze of ${frozen}`
+  const mine: Record<HoldFacts['targetType'], string | null> = {
+    resource: target.resourceKey,
+    instance: target.instanceId,
+    lease: target.leaseId,
+    project: target.project,
+    scope: target.scope,
+  }
+  const hold = holds.find((candidate) => mine[candidate.targetType] === candidate.targetId)
+  return hold ? `hold ${hold.id}` : null
+}
+
+/** What `cleanup.state` says (leases D8): one block, whatever the lease's own state is. */
+export const cleanupState = (
+  removal: { state: RemovalState; failedAt: number | null; heldBy: string | null } | null,
+): 'none' | RemovalState | 'failed' | 'held' => {
+  if (!removal) return 'none'
+  if (removal.state === 'gone') return 'gone'
+  if (removal.heldBy !== null) return 'held'
+  return removal.failedAt !== null ? 'failed' : removal.state
+}

@@ -1,0 +1,104 @@
+/** One pass over `/proc`: who lives in which box, and who carries a ref. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { coalesce } from '../../lib/coalesce.ts'
+import { type ProcessStat, listPids, pidNamespaceInode, processEnvironment, processStat } from '../../lib/host.ts'
+import { tag } from './words.ts'
+
+export interface TableEntry extends ProcessStat {
+  /** Null where it may not be read. */
+  namespace: string | null
+  /** The tags that it was started with; null where it has none, or may not be read. */
+  ref: string | null
+  attempt: string | null
+}
+
+export interface ProcessTable {
+  entries: Map<number, TableEntry>
+  /**
+   * Processes whose environment may not be read: other users', or guarded ones. Boxes are found by their folders and namespaces, so all
+   * that could go unseen in them is a copied tag.
+   */
+  denied: number
+  /** Why the pass shows nothing; null when it does. */
+  incomplete: string | null
+}
+
+/** Reads between two turns of the event loop, so that a big machine does not hold up the API. */
+const batch = 64
+
+const pass = async (): Promise<ProcessTable> => {
+  const pids = listPids()
+  const entries = new Map<number, TableEntry>()
+  if (pids === null) return { entries, denied: 0, incomplete: "/proc can't be listed" }
+  let denied = 0
+  for (const [index, pid] of pids.entries()) {
+    if (index % batch === batch - 1) await nextTurn()
+    const namespace = pidNamespaceInode(pid)
+    const environment = processEnvironment(pid)
+    const stat = processStat(pid)
+    if (stat === null) continue
+    if (environment.kind === 'denied' && stat.alive) denied += 1
+    const values = environment.kind === 'read' ? environment.values : null
+    entries.set(pid, { ...stat, namespace, ref: values?.get(tag.ref) ?? null, attempt: values?.get(tag.attempt) ?? null })
+  }
+  return { entries, denied, incomplete: null }
+}
+
+/** Calls that wait at the same time share one pass; it begins after the last of them was made, so it is fresh for all. */
+const sharedPass = coalesce<null, ProcessTable>(
+  async (calls) => {
+    const table = await pass()
+    return calls.map(() => table)
+  },
+  { largest: Number.MAX_SAFE_INTEGER },
+)
+
+/** Throws `signal.reason` when aborted. */
+export const readTable = async (signal: AbortSignal): Promise<ProcessTable> => {
+  signal.throwIfAborted()
+  const table = await sharedPass(null)
+  signal.throwIfAborted()
+  return table
+}
+
+/**
+ * All processes of a namespace, dead ones that nobody has collected included. One in a nested namespace has an ancestor here, because a
+ * process never leaves its PID namespace upwards and orphans go to its first process.
+ */
+export const namespaceMembers = (table: ProcessTable, inode: string): Set<number> => {
+  const verdicts = new Map<number, boolean>()
+  for (const pid of table.entries.keys()) {
+    // Upwards in a loop: what runs in a box decides how deep its tree is.
+    const path: number[] = []
+    let verdict: boolean | undefined
+    for (let at = pid; verdict === undefined; at = table.entries.get(at)?.parent ?? 0) {
+      const entry = table.entries.get(at)
+      verdict =
+        verdicts.get(at) ?? (entry === undefined || path.length > table.entries.size ? false : entry.namespace === inode || undefined)
+      path.push(at)
+    }
+    for (const one of path) if (!verdicts.has(one)) verdicts.set(one, verdict)
+  }
+  return new Set([...table.entries.keys()].filter((pid) => verdicts.get(pid)))
+}
+
+export interface RecordedSession {
+  sid: number
+  start: string
+}
+
+/**
+ * Members of a session box: of each recorded session, all while its leader is the one recorded; once the leader is gone, those
+ * that also carry the box's token, because the number can have been used again.
+ */
+export const sessionMembers = (table: ProcessTable, sessions: readonly RecordedSession[], token: string): Set<number> => {
+  const recorded = new Map(sessions.map((session) => [session.sid, session.start]))
+  const members = new Set<number>()
+  for (const entry of table.entries.values()) {
+    const start = recorded.get(entry.session)
+    if (start === undefined) continue
+    const leader = table.entries.get(entry.session)
+    if (leader === undefined ? entry.attempt === token : leader.start === start) members.add(entry.pid)
+  }
+  return members
+}

@@ -1,0 +1,97 @@
+/**
+ * The queue in every table that has `Due` columns: the database is the queue. One statement locks due rows; `due_at` carries the
+ * fetch and, while a row is locked, is the end of the lock, so that a dead worker's rows come back by themselves.
+ */
+import { sql } from 'kysely'
+import type { Schema } from './schema.ts'
+import type { Session, Tx } from './store.ts'
+
+export type QueueTable = 'instances' | 'leases' | 'removals'
+
+export interface Locked {
+  id: string
+  /** The fence of this lock: every write of its holder is guarded by it (I3). */
+  fence: number
+}
+
+/** Is anything due? Costs one index look-up, whatever the table's size. */
+export const anyDue = async (session: Session, table: QueueTable, now: number): Promise<boolean> => {
+  const query = sql`select 1 as one from ${sql.table(table)} where due_at <= ${now} limit 1`
+  return (await query.execute(session.db)).rows.length > 0
+}
+
+/**
+ * Locks up to `limit` due rows, the longest due first.
+ * @param owner the replica
+ * @param lockMs how long the lock stands unless extended
+ */
+export const lockDue = async (tx: Tx, table: QueueTable, owner: string, limit: number, lockMs: number): Promise<Locked[]> => {
+  const skip = tx.dialect === 'postgresql' ? sql`for update skip locked` : sql``
+  const until = tx.now + lockMs
+  const query = sql<Locked>`update ${sql.table(table)}
+    set lock_fence = lock_fence + 1, lock_owner = ${owner}, lock_until = ${until}, due_at = ${until}
+    where id in (select id from ${sql.table(table)} where due_at <= ${tx.now} order by due_at limit ${limit} ${skip})
+    returning id, lock_fence as fence`
+  return (await query.execute(tx.db)).rows
+}
+
+/** Extends locks that are still held. @returns the ids that are; whoever is missing has lost its lock. */
+export const extendLocks = async (
+  tx: Tx,
+  table: QueueTable,
+  held: readonly Locked[],
+  owner: string,
+  lockMs: number,
+): Promise<Set<string>> => {
+  if (held.length === 0) return new Set()
+  const until = tx.now + lockMs
+  const pairs = sql.join(held.map((lock) => sql`(${lock.id}, cast(${lock.fence} as bigint))`))
+  const query = sql<{ id: string }>`update ${sql.table(table)} set lock_until = ${until}, due_at = ${until}
+    where (id, lock_fence) in (values ${pairs}) and lock_owner = ${owner} returning id`
+  return new Set((await query.execute(tx.db)).rows.map((row) => row.id))
+}
+
+/**
+ * The rows whose lock is still the holder's, locked for this transaction. A row that is not among them is stale: nothing
+ * may be applied to it.
+ */
+export const stillHeld = async (tx: Tx, table: QueueTable, held: readonly Locked[]): Promise<Set<string>> => {
+  if (held.length === 0) return new Set()
+  const pairs = sql.join(held.map((lock) => sql`(${lock.id}, cast(${lock.fence} as bigint))`))
+  const lock = tx.dialect === 'postgresql' ? sql`order by id for update` : sql``
+  const query = sql<{
+    id: string
+  }>`select id from ${sql.table(table)} where (id, lock_fence) in (values ${pairs}) and lock_owner is not null ${lock}`
+  return new Set((await query.execute(tx.db)).rows.map((row) => row.id))
+}
+
+/** Lets locks of replicas that are known to be dead end at once. */
+export const voidLocks = async (tx: Tx, table: QueueTable, owners: readonly string[]): Promise<void> => {
+  if (owners.length === 0) return
+  await sql`update ${sql.table(table)} set lock_owner = null, lock_until = null, due_at = ${tx.now}, lock_fence = lock_fence + 1
+    where lock_owner in (${sql.join(owners.map((owner) => sql`${owner}`))})`.execute(tx.db)
+}
+
+/** What an apply writes on the row it gives back: free of the lock, due at `dueAt` (null: never). */
+export const unlocked = (dueAt: number | null): { due_at: number | null; lock_owner: null; lock_until: null } => ({
+  due_at: dueAt,
+  lock_owner: null,
+  lock_until: null,
+})
+
+/** Makes a row due now unless a worker has it (the worker's apply decides then). */
+export const wakeRow = async (tx: Tx, table: QueueTable, id: string): Promise<void> => {
+  await sql`update ${sql.table(table)} set due_at = ${tx.now} where id = ${id} and lock_owner is null and (due_at is null or due_at > ${tx.now})`.execute(
+    tx.db,
+  )
+}
+
+export const locksOf = async (session: Session, owner: string): Promise<number> => {
+  const tables: (keyof Schema & string)[] = ['instances', 'leases', 'removals']
+  let count = 0
+  for (const table of tables) {
+    const query = sql<{ n: number }>`select count(*) as n from ${sql.table(table)} where lock_owner = ${owner} and due_at is not null`
+    count += Number((await query.execute(session.db)).rows[0]?.n ?? 0)
+  }
+  return count
+}

@@ -1,0 +1,113 @@
+/**
+ * The feed of what happened. Events are written in the transaction of the state that they report; a publisher numbers them
+ * after the commit, so that a follower who has read up to a number has missed nothing below it.
+ */
+import { sql, type Selectable } from 'kysely'
+import { insertEach } from './bulk.ts'
+import type { EventsTable, EventTargetsTable } from './schema.ts'
+import type { Store, Tx } from './store.ts'
+
+export type EventRow = Selectable<EventsTable>
+export type EventTargetRow = Selectable<EventTargetsTable>
+export type NewEvent = Omit<EventRow, 'seq' | 'at' | 'payload'> & {
+  payload: Record<string, unknown>
+  targets: Omit<EventTargetRow, 'event_id'>[]
+}
+
+/** "leaseevt" in ASCII, for PostgreSQL's advisory lock: one publisher at a time. */
+const publisherLock = '7810765853811144308'
+const batch = 500
+
+export const appendEvents = async (tx: Tx, events: readonly NewEvent[]): Promise<void> => {
+  if (events.length === 0) return
+  await insertEach(
+    tx,
+    'events',
+    events.map(({ targets: _, payload, ...event }) => ({ ...event, payload: JSON.stringify(payload), seq: null, at: tx.now })),
+  )
+  await insertEach(
+    tx,
+    'event_targets',
+    events.flatMap((event) => event.targets.map((target) => ({ ...target, event_id: event.id }))),
+  )
+}
+
+const publish = async (store: Store): Promise<void> => {
+  const waiting = await store.read((session) =>
+    session.db.selectFrom('events').select('id').where('seq', 'is', null).limit(batch).execute(),
+  )
+  if (waiting.length === 0) return
+  await store.write(async (tx) => {
+    if (tx.dialect === 'postgresql') await sql.raw(`select pg_advisory_xact_lock(${publisherLock})`).execute(tx.db)
+    await sql`update events set seq = v.seq from
+      (select id, row_number() over (order by at, id) + (select coalesce(max(seq), 0) from events) as seq from
+        (select id, at from events where seq is null order by at, id limit ${batch}) as waiting) as v
+      where events.id = v.id`.execute(tx.db)
+  })
+  if (waiting.length === batch) await publish(store)
+}
+
+export interface EventFilter {
+  project: string | null
+  /** Only events after this number. */
+  after: number
+  limit: number
+  /** An id or a name of a target; owners that no longer exist included. */
+  target: string | null
+}
+
+export const readEvents = async (store: Store, filter: EventFilter): Promise<{ event: EventRow; targets: EventTargetRow[] }[]> => {
+  await publish(store)
+  return store.read(async (session) => {
+    const events = await session.db
+      .selectFrom('events')
+      .selectAll()
+      .where('seq', '>', filter.after)
+      .$if(filter.project !== null, (query) => query.where('project', '=', filter.project))
+      .$if(filter.target !== null, (query) =>
+        query.where('id', 'in', (sub) =>
+          sub
+            .selectFrom('event_targets')
+            .select('event_id')
+            .where((where) =>
+              where.or([
+                where('event_targets.id', '=', filter.target as string),
+                where('event_targets.name', '=', filter.target as string),
+              ]),
+            ),
+        ),
+      )
+      .orderBy('seq')
+      .limit(filter.limit)
+      .execute()
+    const targets =
+      events.length === 0
+        ? []
+        : await session.db
+            .selectFrom('event_targets')
+            .selectAll()
+            .where(
+              'event_id',
+              'in',
+              events.map((event) => event.id),
+            )
+            .execute()
+    const byEvent = Map.groupBy(targets, (target) => target.event_id)
+    return events.map((event) => ({ event, targets: byEvent.get(event.id) ?? [] }))
+  })
+}
+
+/** The newest number given so far: where a follower starts who wants only what comes. */
+export const newestEvent = async (store: Store): Promise<number> => {
+  await publish(store)
+  return store.read(async (session) =>
+    Number(
+      (
+        await session.db
+          .selectFrom('events')
+          .select((s) => s.fn.max('seq').as('seq'))
+          .executeTakeFirst()
+      )?.seq ?? 0,
+    ),
+  )
+}

@@ -1,0 +1,104 @@
+/** What needs time or a person: durable, and not repeated while it stands (orphans U6). */
+import type { Selectable } from 'kysely'
+import type { FindingsTable } from './schema.ts'
+import type { Session, Tx } from './store.ts'
+
+export type FindingRow = Selectable<FindingsTable>
+export type NewFinding = Pick<
+  FindingRow,
+  'code' | 'project' | 'scope' | 'target_type' | 'target_id' | 'target_name' | 'message' | 'fingerprint'
+> & {
+  evidence: Record<string, unknown>
+}
+
+const openOne = (tx: Tx, finding: Pick<NewFinding, 'code' | 'target_type' | 'target_id'>) =>
+  tx.db
+    .selectFrom('findings')
+    .selectAll()
+    .where('code', '=', finding.code)
+    .where('target_type', '=', finding.target_type)
+    .where('target_id', '=', finding.target_id)
+    .where('state', '=', 'open')
+    .executeTakeFirst()
+
+export type Sighting = { kind: 'appeared' | 'changed' | 'again'; row: FindingRow }
+
+/**
+ * Opens the finding, or counts one more sighting of the open one.
+ * @param makeId called for a new one
+ */
+export const sight = async (tx: Tx, finding: NewFinding, makeId: () => string): Promise<Sighting> => {
+  const open = await openOne(tx, finding)
+  const { evidence, ...columns } = finding
+  if (open) {
+    const changed = open.fingerprint !== finding.fingerprint
+    const values = { message: finding.message, evidence: JSON.stringify(evidence), fingerprint: finding.fingerprint, last_seen_at: tx.now }
+    await tx.db
+      .updateTable('findings')
+      .set({ ...values, times_seen: open.times_seen + 1 })
+      .where('id', '=', open.id)
+      .execute()
+    return { kind: changed ? 'changed' : 'again', row: { ...open, ...values, times_seen: open.times_seen + 1 } }
+  }
+  const row: FindingRow = {
+    ...columns,
+    evidence: JSON.stringify(evidence),
+    id: makeId(),
+    state: 'open',
+    first_seen_at: tx.now,
+    last_seen_at: tx.now,
+    times_seen: 1,
+    reported_at: null,
+    resolved_at: null,
+  }
+  await tx.db.insertInto('findings').values(row).execute()
+  return { kind: 'appeared', row }
+}
+
+export const markReported = async (tx: Tx, id: string): Promise<void> => {
+  await tx.db.updateTable('findings').set({ reported_at: tx.now }).where('id', '=', id).execute()
+}
+
+/** @param code null resolves every open finding about these targets. @returns what was open. */
+export const resolveFindings = async (
+  tx: Tx,
+  code: string | null,
+  targetType: string,
+  targetIds: readonly string[],
+): Promise<FindingRow[]> => {
+  if (targetIds.length === 0) return []
+  const open = await tx.db
+    .selectFrom('findings')
+    .selectAll()
+    .where('target_type', '=', targetType)
+    .where('target_id', 'in', targetIds)
+    .where('state', '=', 'open')
+    .$if(code !== null, (query) => query.where('code', '=', code as string))
+    .execute()
+  if (open.length > 0)
+    await tx.db
+      .updateTable('findings')
+      .set({ state: 'resolved', resolved_at: tx.now })
+      .where(
+        'id',
+        'in',
+        open.map((row) => row.id),
+      )
+      .execute()
+  return open
+}
+
+export interface FindingFilter {
+  project: string | null
+  state: 'open' | 'resolved' | null
+  limit: number
+}
+export const listFindings = (session: Session, filter: FindingFilter): Promise<FindingRow[]> =>
+  session.db
+    .selectFrom('findings')
+    .selectAll()
+    .$if(filter.project !== null, (query) => query.where('project', '=', filter.project))
+    .$if(filter.state !== null, (query) => query.where('state', '=', filter.state as 'open'))
+    .orderBy('last_seen_at', 'desc')
+    .limit(filter.limit)
+    .execute()

@@ -1,0 +1,65 @@
+/** The records that provision. A row is never deleted (decisions 5). */
+import { sql, type Selectable } from 'kysely'
+import { forUpdate } from './bulk.ts'
+import type { InstanceId, Ref } from '../model/ids.ts'
+import type { InstanceState } from '../model/wire.ts'
+import type { InstancesTable } from './schema.ts'
+import type { Session, Tx } from './store.ts'
+
+export type InstanceRow = Selectable<InstancesTable>
+
+export const instancesByIds = async (session: Session, ids: readonly string[]): Promise<InstanceRow[]> =>
+  ids.length === 0
+    ? []
+    : session.db
+        .selectFrom('instances')
+        .selectAll()
+        .where('id', 'in', ids as InstanceId[])
+        .execute()
+
+/** Locks the rows for this transaction, in the order of their ids so that two transactions never wait for each other. */
+export const lockInstances = async (tx: Tx, ids: readonly string[]): Promise<InstanceRow[]> =>
+  ids.length === 0
+    ? []
+    : forUpdate(
+        tx,
+        tx.db
+          .selectFrom('instances')
+          .selectAll()
+          .where('id', 'in', ids as InstanceId[])
+          .orderBy('id'),
+      ).execute()
+
+/** @param key an instance id or a ref */
+export const findInstance = (session: Session, key: string): Promise<InstanceRow | undefined> =>
+  session.db
+    .selectFrom('instances')
+    .selectAll()
+    .where((where) => where.or([where('id', '=', key as InstanceId), where('ref', '=', key as Ref)]))
+    .executeTakeFirst()
+
+export interface InstanceFilter {
+  project: string | null
+  state: InstanceState | null
+  limit: number
+}
+
+export const listInstances = (session: Session, filter: InstanceFilter): Promise<InstanceRow[]> =>
+  session.db
+    .selectFrom('instances')
+    .selectAll()
+    .$if(filter.project !== null, (query) => query.where('project', '=', filter.project as string))
+    .$if(filter.state !== null, (query) => query.where('state', '=', filter.state as InstanceState))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(filter.limit)
+    .execute()
+
+export const countInstances = async (session: Session): Promise<Record<string, number>> => {
+  const rows = await session.db
+    .selectFrom('instances')
+    .select(['state', sql<number>`count(*)`.as('n')])
+    .groupBy('state')
+    .execute()
+  return Object.fromEntries(rows.map((row) => [row.state, Number(row.n)]))
+}

@@ -1,0 +1,148 @@
+/** A holder's right to an instance. Ended rows stay as evidence (leases R12). */
+import { sql, type Selectable } from 'kysely'
+import { forUpdate } from './bulk.ts'
+import type { LeaseId } from '../model/ids.ts'
+import type { LeaseState } from '../model/wire.ts'
+import type { CreateRequestsTable, LeasesTable } from './schema.ts'
+import type { Session, Tx } from './store.ts'
+
+export type LeaseRow = Selectable<LeasesTable>
+export type CreateRequestRow = Selectable<CreateRequestsTable>
+
+export const leasesByIds = async (session: Session, ids: readonly string[]): Promise<LeaseRow[]> =>
+  ids.length === 0
+    ? []
+    : session.db
+        .selectFrom('leases')
+        .selectAll()
+        .where('id', 'in', ids as LeaseId[])
+        .execute()
+
+/** Locks the rows for this transaction, in the order of their ids. */
+export const lockLeases = async (tx: Tx, ids: readonly string[]): Promise<LeaseRow[]> =>
+  ids.length === 0
+    ? []
+    : forUpdate(
+        tx,
+        tx.db
+          .selectFrom('leases')
+          .selectAll()
+          .where('id', 'in', ids as LeaseId[])
+          .orderBy('id'),
+      ).execute()
+
+export const leaseById = (session: Session, id: string): Promise<LeaseRow | undefined> =>
+  session.db
+    .selectFrom('leases')
+    .selectAll()
+    .where('id', '=', id as LeaseId)
+    .executeTakeFirst()
+
+/** A slug names live, unexpired leases only: slugs are not reserved after an end (leases R1). */
+export const liveLeasesBySlug = (session: Session, slug: string, project: string | null, now: number): Promise<LeaseRow[]> =>
+  session.db
+    .selectFrom('leases')
+    .selectAll()
+    .where('slug', '=', slug)
+    .where('state', 'in', ['provisioning', 'active'])
+    .where('expires_at', '>', now)
+    .$if(project !== null, (query) => query.where('project', '=', project as string))
+    .execute()
+
+export const slugIsLive = async (session: Session, project: string, slug: string): Promise<boolean> =>
+  (await session.db
+    .selectFrom('leases')
+    .select('id')
+    .where('project', '=', project)
+    .where('slug', '=', slug)
+    .where('state', 'in', ['provisioning', 'active'])
+    .executeTakeFirst()) !== undefined
+
+export interface LeaseFilter {
+  project: string | null
+  states: readonly LeaseState[] | null
+  provider: string | null
+  owner: string | null
+  limit: number
+}
+
+const filtered = (session: Session, filter: LeaseFilter) =>
+  session.db
+    .selectFrom('leases')
+    .selectAll()
+    .$if(filter.project !== null, (query) => query.where('project', '=', filter.project as string))
+    .$if(filter.states !== null, (query) => query.where('state', 'in', filter.states as LeaseState[]))
+    .$if(filter.provider !== null, (query) => query.where('provider', '=', filter.provider as string))
+    .$if(filter.owner !== null, (query) => query.where('owner', '=', filter.owner as string))
+
+/** Newest first. */
+export const listLeases = (session: Session, filter: LeaseFilter): Promise<LeaseRow[]> =>
+  filtered(session, filter).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(filter.limit).execute()
+
+/**
+ * Leases with cleanup debt (leases R49): an error or a retry, a removal that is open, a resource that may exist, a reminder that
+ * is overdue. Live ones first, then newest first.
+ */
+export const leasesWithDebt = (session: Session, filter: LeaseFilter, now: number): Promise<LeaseRow[]> =>
+  filtered(session, filter)
+    .where((where) =>
+      where.or([
+        where('may_exist', '=', 1),
+        where.and([where('retained_at', 'is not', null), where('retain_until', '<=', now), where('release_deletes', '=', 0)]),
+        where.exists(
+          where
+            .selectFrom('removals')
+            .select('removals.id')
+            .whereRef('removals.lease_id', '=', 'leases.id')
+            .where('removals.state', '<>', 'gone'),
+        ),
+      ]),
+    )
+    .orderBy(sql`case when state in ('provisioning', 'active') then 0 else 1 end`)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(filter.limit)
+    .execute()
+
+export const countLeases = async (session: Session): Promise<Record<string, number>> => {
+  const rows = await session.db
+    .selectFrom('leases')
+    .select(['state', sql<number>`count(*)`.as('n')])
+    .groupBy('state')
+    .execute()
+  return Object.fromEntries(rows.map((row) => [row.state, Number(row.n)]))
+}
+
+/**
+ * Downtime is not idleness (decisions 1): idle deadlines that fell between `from` and `to` move to `until`, never past
+ * createdAt + ttl. `due_at` stays: the pipeline moves it when it finds the lease not expired.
+ * @returns how many moved
+ */
+export const forgiveIdleness = async (tx: Tx, from: number, to: number, until: number): Promise<number> => {
+  const capped = sql<number>`case when created_at + ttl_seconds * 1000 < ${until} then created_at + ttl_seconds * 1000 else ${sql`cast(${until} as bigint)`} end`
+  const result = await tx.db
+    .updateTable('leases')
+    .set({ expires_at: capped })
+    .where('state', 'in', ['provisioning', 'active'])
+    .where('expires_at', '>', from)
+    .where('expires_at', '<=', to)
+    .where(sql<boolean>`expires_at < created_at + ttl_seconds * 1000`)
+    .executeTakeFirst()
+  return Number(result.numUpdatedRows)
+}
+
+export const createRequest = (session: Session, project: string, requestKey: string): Promise<CreateRequestRow | undefined> =>
+  session.db
+    .selectFrom('create_requests')
+    .selectAll()
+    .where('project', '=', project)
+    .where('request_key', '=', requestKey)
+    .executeTakeFirst()
+
+export const putCreateRequest = async (tx: Tx, row: Omit<CreateRequestRow, 'created_at'>): Promise<void> => {
+  await tx.db
+    .insertInto('create_requests')
+    .values({ ...row, created_at: tx.now })
+    .onConflict((conflict) => conflict.columns(['project', 'request_key']).doUpdateSet({ state: row.state, lease_id: row.lease_id }))
+    .execute()
+}

@@ -1,0 +1,14 @@
+/**
+ * Numbered migrations, plain SQL that both databases take. `expand` adds and lets older binaries go on; `contract` takes
+ * away and raises the oldest binary allowed (decisions 7).
+ */
+import { first } from './0001-first.ts'
+
+export interface Migration {
+  number: number
+  name: string
+  mark: 'expand' | 'contract'
+  statements: string[]
+}
+
+export const migrations: readonly Migration[] = [first]

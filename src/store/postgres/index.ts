@@ -1,0 +1,140 @@
+/** PostgreSQL 14 or newer, for several replicas. Its own clock is the clock of every statement (I4). */
+import pg from 'pg'
+import { kyselyOn } from '../connection.ts'
+import { migrateWithin } from '../migrate.ts'
+import type { Migration } from '../migrations/index.ts'
+import type { Db, Session, Store, Tx } from '../store.ts'
+
+/** One key for all replicas: "leasehold" in ASCII, cut to 63 bits. */
+const migrationLock = '7810765853811303265'
+const clockText =
+  '(select coalesce(frozen_ms, floor(extract(epoch from clock_timestamp()) * 1000)::bigint + offset_ms) as now from clock where id = 1)'
+const retryable = new Set(['40001', '40P01'])
+const tries = 4
+
+// int8 comes as text by default; every integer here is below 2^53.
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === 20 && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser,
+}
+
+const kyselyOnClient = (client: pg.PoolClient): Db =>
+  kyselyOn('postgresql', async (query) => {
+    const result = await client.query({ text: query.sql, values: query.parameters.slice() })
+    return { rows: result.rows, numAffectedRows: BigInt(result.rowCount ?? 0) }
+  })
+
+class PostgresStore implements Store {
+  readonly dialect = 'postgresql'
+  readonly description: string
+  readonly #pool: pg.Pool
+  readonly #dbs = new WeakMap<pg.PoolClient, Db>()
+
+  constructor(url: string, connections: number) {
+    const parsed = new URL(url)
+    this.description = `PostgreSQL database ${parsed.pathname.slice(1)} at ${parsed.host || 'a local socket'}`
+    this.#pool = new pg.Pool({
+      connectionString: url,
+      max: connections,
+      types,
+      connectionTimeoutMillis: 10_000,
+      application_name: 'leasehold',
+      // A stalled holder of a row lock must not stop everybody for ever.
+      options: '-c idle_in_transaction_session_timeout=30000 -c lock_timeout=15000',
+    })
+    // An idle connection that the server closed is replaced on next use; without a listener it would end the process.
+    this.#pool.on('error', () => {})
+  }
+
+  async migrate(migrations?: readonly Migration[]): Promise<void> {
+    const client = await this.#pool.connect()
+    try {
+      const { rows } = await client.query<{ server_version_num: string }>('show server_version_num')
+      const version = Number(rows[0]?.server_version_num)
+      if (version < 140000) throw new Error(`PostgreSQL 14 or newer is needed; ${this.description} runs ${Math.floor(version / 10000)}`)
+      await client.query('begin')
+      await client.query(`select pg_advisory_xact_lock(${migrationLock})`)
+      await migrateWithin(this.#db(client), migrations)
+      await client.query('commit')
+    } catch (error) {
+      await client.query('rollback').catch(() => {})
+      throw error
+    } finally {
+      client.release()
+    }
+  }
+
+  #db(client: pg.PoolClient): Db {
+    const known = this.#dbs.get(client) ?? kyselyOnClient(client)
+    this.#dbs.set(client, known)
+    return known
+  }
+
+  async now(): Promise<number> {
+    const { rows } = await this.#pool.query<{ now: number }>(clockText)
+    return (rows[0] as { now: number }).now
+  }
+
+  async read<T>(body: (session: Session) => Promise<T>): Promise<T> {
+    const client = await this.#pool.connect()
+    try {
+      return await body({ db: this.#db(client), dialect: 'postgresql' })
+    } finally {
+      client.release()
+    }
+  }
+
+  async write<T>(body: (tx: Tx) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#writeOnce(body)
+      } catch (error) {
+        // Deadlock or serialization failure: nothing was written, the body runs anew.
+        if (attempt >= tries || !retryable.has((error as { code?: string }).code ?? '')) throw error
+      }
+    }
+  }
+
+  async #writeOnce<T>(body: (tx: Tx) => Promise<T>): Promise<T> {
+    const client = await this.#pool.connect()
+    let broken: Error | undefined
+    try {
+      // One round trip for both; the answer of the second statement is the transaction's time.
+      const results = (await client.query(`begin; ${clockText}`)) as unknown as [pg.QueryResult, pg.QueryResult<{ now: number }>]
+      const now = (results[1].rows[0] as { now: number }).now
+      const value = await body({ db: this.#db(client), dialect: 'postgresql', now })
+      await client.query('commit')
+      return value
+    } catch (error) {
+      await client.query('rollback').catch((rollback: Error) => {
+        broken = rollback
+      })
+      throw error
+    } finally {
+      client.release(broken)
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end()
+  }
+}
+
+/**
+ * @param url `postgres://user:password@host:port/database`
+ * @param options.connections at most so many at once (default 10)
+ * @throws when the server can't be reached or is older than 14; DatabaseTooNewError
+ */
+export const openPostgresStore = async (
+  url: string,
+  options: { connections?: number; migrations?: readonly Migration[] } = {},
+): Promise<Store> => {
+  const store = new PostgresStore(url, options.connections ?? 10)
+  try {
+    await store.migrate(options.migrations)
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+  return store
+}

@@ -1,0 +1,49 @@
+/** One `node:sqlite` handle with a statement cache. */
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import type { CompiledQuery, QueryResult } from 'kysely'
+
+const cacheSize = 300
+const readsRows = /^\s*(?:select|with|pragma|values|explain)\b|\breturning\b/i
+
+/** Only what SQLite stores unchanged: a Date as first value would silently shift the parameters. */
+const bindable = (value: unknown): SQLInputValue => {
+  if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint') return value
+  if (typeof value === 'boolean') return value ? 1 : 0
+  if (value instanceof Uint8Array) return value
+  throw new TypeError(`a value of type ${value instanceof Date ? 'Date' : typeof value} can't be stored: use a number, text or null`)
+}
+
+export class SqliteConnection {
+  readonly handle: DatabaseSync
+  readonly #statements = new Map<string, StatementSync>()
+
+  constructor(path: string, options: { readOnly?: boolean } = {}) {
+    this.handle = new DatabaseSync(path, { readOnly: options.readOnly ?? false, timeout: 5000 })
+  }
+
+  prepare(text: string): StatementSync {
+    const cached = this.#statements.get(text)
+    if (cached) {
+      this.#statements.delete(text)
+      this.#statements.set(text, cached)
+      return cached
+    }
+    const statement = this.handle.prepare(text)
+    this.#statements.set(text, statement)
+    if (this.#statements.size > cacheSize) this.#statements.delete(this.#statements.keys().next().value as string)
+    return statement
+  }
+
+  execute(query: CompiledQuery): QueryResult<any> {
+    const values = query.parameters.map(bindable)
+    const statement = this.prepare(query.sql)
+    if (readsRows.test(query.sql)) return { rows: statement.all(...values) }
+    const { changes } = statement.run(...values)
+    return { rows: [], numAffectedRows: BigInt(changes) }
+  }
+
+  close(): void {
+    this.#statements.clear()
+    this.handle.close()
+  }
+}

@@ -1,0 +1,32 @@
+/**
+ * The port to the database. Two implementations with the same behaviour: SQLite in one file, PostgreSQL for several replicas.
+ *
+ * A body given to `write` talks to the database and to nothing else: it holds a transaction, and on SQLite everybody waits
+ * for it. What `write` resolved with is durable: it survives `kill -9` and a power cut.
+ */
+import type { Kysely } from 'kysely'
+import type { Schema } from './schema.ts'
+
+export type Db = Kysely<Schema>
+export type DialectName = 'sqlite' | 'postgresql'
+
+export interface Session {
+  readonly db: Db
+  readonly dialect: DialectName
+}
+/** A write transaction. `now` is the database's time in ms at its start (I4). */
+export interface Tx extends Session {
+  readonly now: number
+}
+
+export interface Store {
+  readonly dialect: DialectName
+  /** The time in ms that every statement works by: the database's clock (PostgreSQL), or a monotonic one (SQLite). */
+  now(): Promise<number>
+  read<T>(body: (session: Session) => Promise<T>): Promise<T>
+  /** Commits when the body resolves, rolls back when it throws. Transactions of one tick share a commit. */
+  write<T>(body: (tx: Tx) => Promise<T>): Promise<T>
+  /** What lies behind the file or URL, without secrets; for messages. */
+  readonly description: string
+  close(): Promise<void>
+}

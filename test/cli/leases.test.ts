@@ -1,0 +1,390 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Claim } from '../../src/model/claim.ts'
+import type { EventView, LeaseView } from '../../src/model/wire.ts'
+import { openClaims } from '../../src/store/claims.ts'
+import { cleanup, leaseView, startCoordinator, type FakeCoordinator } from './coordinator.ts'
+import { sandbox, type Sandbox } from './run-cli.ts'
+
+let coordinator: FakeCoordinator
+let box: Sandbox
+beforeEach(async () => {
+  coordinator = await startCoordinator()
+  box = sandbox(coordinator.url)
+})
+afterEach(async () => {
+  box.remove()
+  await coordinator.close()
+})
+
+const claims = (): Claim[] => openClaims(box.data).list().claims
+const only = <T>(list: T[]): T => {
+  expect(list).toHaveLength(1)
+  return list[0] as T
+}
+
+describe('lease create and warmup', () => {
+  it.each([[['lease', 'create']], [['warmup']]])('%j prints the lease with its token, and writes a ready claim', async (words) => {
+    const { status, out, err } = await box.run([...words, '--slug', 'nightly', '--ttl', '1h30m', '--idle', '90s', '--label', 'a=b', '--json'])
+    expect([status, err]).toEqual([0, ''])
+    const lease = JSON.parse(out) as LeaseView & { leaseToken: string }
+    expect(lease).toMatchObject({ slug: 'nightly', ttlSeconds: 5400, idleTimeoutSeconds: 90, state: 'active', leaseToken: 'lt_secret' })
+    expect(only(claims())).toMatchObject({
+      leaseID: lease.id,
+      slug: 'nightly',
+      repoRoot: join(box.root, 'repository'),
+      cloudImmutableID: 'boot:1:2:3',
+      labels: { a: 'b', state: 'ready' },
+      claimedAt: '2030-01-01T00:05:00Z',
+      coordinator: coordinator.url,
+    })
+    expect(readFileSync(join(box.data, 'claims', `${lease.id}.json`), 'utf8')).not.toMatch(/lt_secret|canary/)
+  })
+
+  it('has its claim on disk, as recovery authority only, before the create is sent (leases R112)', async () => {
+    let during: Claim[] = []
+    coordinator.override = ({ method, path }) => {
+      if (method === 'POST' && path === '/v1/leases') during = claims()
+      return null
+    }
+    await box.run(['warmup'])
+    const { leaseID, createAttemptID } = coordinator.calls('POST', /^\/v1\/leases$/)[0]?.body as { leaseID: string; createAttemptID: string }
+    expect(createAttemptID).toMatch(/^cat_[0-9a-f]{32}$/)
+    expect(only(during)).toMatchObject({ leaseID, createAttemptID, labels: { state: 'provisioning' } })
+    expect(only(claims()).labels['state']).toBe('ready')
+  })
+
+  it('asks again with the same key when the answer is lost, and gets the same lease (leases R10)', async () => {
+    let dropped = 0
+    coordinator.override = (seen, fake) => {
+      if (seen.method !== 'POST' || seen.path !== '/v1/leases' || dropped > 0) return null
+      dropped += 1
+      const { leaseID, createAttemptID } = seen.body as { leaseID: string; createAttemptID: string }
+      fake.leases.set(leaseID, leaseView({ id: leaseID, createAttemptID }))
+      return 'drop'
+    }
+    const { status, out, err } = await box.run(['warmup', '--json'])
+    expect(status).toBe(0)
+    expect(err).toContain('asking again for the same lease')
+    const bodies = coordinator.calls('POST', /^\/v1\/leases$/).map(({ body }) => body)
+    expect(bodies).toHaveLength(2)
+    expect(bodies[1]).toEqual(bodies[0])
+    expect(coordinator.leases.size).toBe(1)
+    expect(JSON.parse(out)).toMatchObject({ leaseToken: 'lt_again' })
+  })
+
+  it('waits while it is provisioning', async () => {
+    coordinator.created = 'provisioning'
+    const { status, out } = await box.run(['warmup', '--json'])
+    expect([status, (JSON.parse(out) as LeaseView).state]).toEqual([0, 'active'])
+  })
+
+  it('says the caps that were applied, on stderr', async () => {
+    coordinator.override = ({ method, path }) =>
+      method === 'POST' && path === '/v1/leases' ? { status: 201, body: { lease: leaseView(), leaseToken: 't', warnings: ['ttl is capped at 86400 s'] } } : null
+    const { status, err } = await box.run(['warmup', '--ttl', '100h'])
+    expect(status).toBe(0)
+    expect(err).toContain('warning: ttl is capped at 86400 s\n')
+    // The coordinator chose an id of its own here: the claim went with it.
+    expect(only(claims()).leaseID).toBe('lh_0123456789ab')
+  })
+
+  it('leaves no claim of what was refused, and exits 2 for bad input', async () => {
+    coordinator.override = () => ({ status: 400, body: { error: 'bad_slug', message: 'no' } })
+    expect((await box.run(['warmup'])).status).toBe(2)
+    expect(claims()).toEqual([])
+  })
+
+  it('leaves no claim when nobody was there to ask', async () => {
+    await coordinator.close()
+    expect((await box.run(['warmup'])).status).toBe(1)
+    expect(claims()).toEqual([])
+  })
+
+  it('keeps the claim when a refusal follows a lost answer: the first may have made something', async () => {
+    let calls = 0
+    coordinator.override = ({ path }) => (path !== '/v1/leases' ? null : ++calls === 1 ? 'drop' : { status: 401, body: { error: 'unauthorized', message: 'no' } })
+    expect((await box.run(['warmup'])).status).toBe(1)
+    expect(only(claims()).labels['state']).toBe('provisioning')
+  })
+
+  it('reports a create that failed, with what is left of it', async () => {
+    coordinator.override = ({ method, path }) =>
+      method === 'POST' && path === '/v1/leases'
+        ? { status: 202, body: { lease: leaseView({ state: 'failed', endedAt: '2030-01-01T00:00:01.000Z', failureError: 'no room', cleanup: cleanup('removing') }) } }
+        : null
+    const { status, err } = await box.run(['warmup'])
+    expect(status).toBe(1)
+    expect(err).toContain('failed: no room; what may be left of it is being removed')
+  })
+
+  it('--id is the repeatable create by an id of one\'s own (leases R11)', async () => {
+    const argv = ['lease', 'create', '--id', 'lh_00000000000a', '--json']
+    expect((await box.run(argv)).status).toBe(0)
+    expect((await box.run(argv)).status).toBe(0)
+    expect(coordinator.calls('PUT', /^\/v1\/leases\/lh_00000000000a$/)).toHaveLength(2)
+    expect(coordinator.calls('PUT', /./)[0]?.body).not.toHaveProperty('createAttemptID')
+    expect(only(claims()).leaseID).toBe('lh_00000000000a')
+  })
+})
+
+describe('lease release and stop', () => {
+  const warm = async (...more: string[]): Promise<LeaseView> => JSON.parse((await box.run(['warmup', '--json', ...more])).out) as LeaseView
+
+  it.each([
+    [['lease', 'release'], {}],
+    [['lease', 'release', '--delete'], { delete: true }],
+    [['lease', 'release', '--no-delete'], { delete: false }],
+    [['stop'], { delete: true }],
+    [['release'], { delete: true }],
+  ])('%j sends %j (leases R30)', async (words, body) => {
+    const { id } = await warm()
+    await box.run([...words, id])
+    expect(coordinator.calls('POST', /\/release$/).map((seen) => seen.body)).toEqual([body])
+  })
+
+  it('stop drops the claim only after the removal is proved (leases R39)', async () => {
+    const { id } = await warm()
+    coordinator.removal = ['removing', 'removing', 'verifying', 'gone']
+    let during: Claim[] | null = null
+    coordinator.override = ({ method, path }) => {
+      if (method === 'GET' && path.endsWith(id) && coordinator.leases.get(id)?.endedAt !== null) during = claims()
+      return null
+    }
+    const { status, out } = await box.run(['stop', 'brave-otter'])
+    expect([status, out]).toEqual([0, `${id} (brave-otter) is released, and nothing of it is left\n`])
+    expect(during).toHaveLength(1)
+    expect(claims()).toEqual([])
+    expect(readdirSync(join(box.data, 'claim-locks'))).toEqual([])
+  })
+
+  it('stop is exit 5 and keeps the claim when the proof does not come in time', async () => {
+    const { id } = await warm()
+    coordinator.removal = ['removing']
+    const { status, err } = await box.run(['stop', id, '--wait-timeout', '200ms', '--json'])
+    expect([status, err]).toEqual([5, expect.stringContaining('not proved within 0.2 s')])
+    expect(claims()).toHaveLength(1)
+  })
+
+  it('stop is exit 7 when the removal failed, and 0 with --no-wait', async () => {
+    const { id } = await warm()
+    coordinator.removal = ['failed']
+    expect((await box.run(['stop', id, '--no-wait'])).status).toBe(0)
+    coordinator.removal = ['failed', 'failed', 'failed', 'failed', 'failed']
+    expect((await box.run(['stop', id, '--wait-timeout', '100ms'])).status).toBe(7)
+    expect(claims()).toHaveLength(1)
+  })
+
+  it('never takes "released, nothing ordered" for gone: only a terminated instance proves it', async () => {
+    const { id } = await warm()
+    coordinator.removal = ['none', 'none', 'none', 'none', 'none']
+    let state = 'terminating'
+    coordinator.override = ({ path }) => (path.startsWith('/v1/instances/') ? { status: 200, body: { instance: { state } } } : null)
+    expect((await box.run(['stop', id, '--wait-timeout', '100ms'])).status).toBe(5)
+    expect(claims()).toHaveLength(1)
+    state = 'terminated'
+    expect((await box.run(['stop', id])).status).toBe(0)
+    expect(claims()).toEqual([])
+  })
+
+  it('stop of an unknown lease is exit 4, of a claim whose create never arrived it cancels that', async () => {
+    expect((await box.run(['stop', 'nobody'])).status).toBe(4)
+    const store = openClaims(box.data)
+    const lease = await warm()
+    const { revision: _, ...claim } = only(claims())
+    await store.write(null, { ...claim, leaseID: 'lh_00000000000b', slug: '', labels: { state: 'provisioning' }, createAttemptID: `cat_${'0'.repeat(32)}` })
+    const { status } = await box.run(['stop', 'lh_00000000000b'])
+    expect(status).toBe(0)
+    expect(only(coordinator.calls('POST', /cancel-create$/)).body).toEqual({ createAttemptID: `cat_${'0'.repeat(32)}` })
+    expect(only(claims()).leaseID).toBe(lease.id)
+  })
+
+  it.each([['list'], ['status'], ['lease get']])('%s drops the claim of a lease that is seen to be gone, and no other', async (words) => {
+    const gone = await warm('--slug', 'gone')
+    const live = await warm('--slug', 'live')
+    Object.assign(coordinator.leases.get(gone.id) as LeaseView, { state: 'expired', endedAt: '2030-01-01T00:00:02.000Z', cleanup: cleanup('gone') })
+    await box.run([...words.split(' '), ...(words === 'list' ? [] : [gone.id])])
+    expect(claims().map(({ leaseID }) => leaseID)).toEqual([live.id])
+  })
+
+  it('does not drop a claim on the lease of another coordinator', async () => {
+    const lease = await warm()
+    const store = openClaims(box.data)
+    const claim = only(claims())
+    await store.write(claim, { ...claim, coordinator: 'http://elsewhere' })
+    Object.assign(coordinator.leases.get(lease.id) as LeaseView, { state: 'expired', endedAt: '2030-01-01T00:00:02.000Z', cleanup: cleanup('gone') })
+    await box.run(['list'])
+    expect(claims()).toHaveLength(1)
+  })
+})
+
+describe('reading leases', () => {
+  it('the table leaves out what ended and is gone, and says so; --all and --json have it', async () => {
+    coordinator.leases.set('a', leaseView())
+    coordinator.leases.set('b', leaseView({ id: 'lh_00000000000b', state: 'released', endedAt: '2030-01-01T00:00:00.000Z', cleanup: cleanup('gone') }))
+    coordinator.leases.set('c', leaseView({ id: 'lh_00000000000c', state: 'released', endedAt: '2030-01-01T00:00:00.000Z', cleanup: cleanup('failed') }))
+    const { out, err } = await box.run(['list'])
+    expect(out).toContain('lh_0123456789ab')
+    expect(out).toContain('lh_00000000000c')
+    expect(out).not.toContain('lh_00000000000b')
+    expect(err).toContain('1 ended and gone, not shown')
+    expect((await box.run(['list', '--all'])).out).toContain('lh_00000000000b')
+    expect(JSON.parse((await box.run(['list', '--json'])).out)).toHaveLength(3)
+  })
+
+  it('passes its filters on', async () => {
+    await box.run(['lease', 'list', '--state', 'expired', '--provider', 'process', '--owner', 'me', '--project', 'web', '--limit', '7'])
+    expect(coordinator.seen[0]?.query).toEqual({ state: 'expired', provider: 'process', owner: 'me', project: 'web', limit: '7' })
+  })
+
+  it('a lease is the API\'s own object', async () => {
+    const lease = leaseView()
+    coordinator.leases.set(lease.id, lease)
+    for (const words of [['lease', 'get'], ['status'], ['status', '--id']]) expect(JSON.parse((await box.run([...words, lease.id, '--json'])).out)).toEqual(lease)
+  })
+
+  it('status --wait waits until it is ready, and is exit 5 when that takes too long', async () => {
+    const lease = leaseView({ state: 'provisioning' })
+    coordinator.override = ({ path }) => (path === `/v1/leases/${lease.id}` ? { status: 200, body: { lease } } : null)
+    const { status, err } = await box.run(['status', lease.id, '--wait', '--wait-timeout', '150ms'])
+    expect([status, err]).toEqual([5, expect.stringContaining('still provisioning')])
+    let reads = 0
+    coordinator.override = ({ path }) => (path === `/v1/leases/${lease.id}` ? { status: 200, body: { lease: { ...lease, state: ++reads > 2 ? 'active' : 'provisioning' } } } : null)
+    expect((await box.run(['status', lease.id, '--wait'])).status).toBe(0)
+  })
+
+  it('heartbeat passes on the idle time and the provider, and is exit 1 when the lease has ended', async () => {
+    const lease = leaseView()
+    coordinator.leases.set(lease.id, lease)
+    expect((await box.run(['touch', lease.id, '--idle', '5m', '--provider', 'process', '--json'])).status).toBe(0)
+    expect(coordinator.seen[0]?.body).toEqual({ idleTimeoutSeconds: 300, expectedProvider: 'process' })
+    lease.endedAt = '2030-01-01T00:00:00.000Z'
+    expect(await box.run(['heartbeat', lease.id])).toMatchObject({ status: 1, err: expect.stringContaining('lease_ended') })
+  })
+})
+
+describe('claims list', () => {
+  it('is the object of the specification, creates nothing, and is exit 2 with a problem (leases R115)', async () => {
+    const { status, out } = await box.run(['claims', 'list', '--json'])
+    expect(status).toBe(0)
+    expect(JSON.parse(out)).toEqual({ version: 1, source: 'local-claims', claims: [], problems: [] })
+    expect(existsSync(box.data)).toBe(false)
+    await box.run(['warmup'])
+    mkdirSync(join(box.data, 'claims'), { recursive: true })
+    writeFileSync(join(box.data, 'claims/lh_000000000001.json'), '{')
+    const bad = await box.run(['claims', 'list', '--json'])
+    expect(bad.status).toBe(2)
+    const list = JSON.parse(bad.out) as { claims: unknown[]; problems: unknown[] }
+    expect([list.claims.length, list.problems]).toEqual([1, [{ file: join(box.data, 'claims/lh_000000000001.json'), problem: 'is not JSON' }]])
+    expect(await box.run(['claims', 'list'])).toMatchObject({ status: 2, out: expect.stringContaining('brave-otter'), err: expect.stringContaining('is not JSON') })
+  })
+})
+
+describe('events', () => {
+  const event = (seq: number): EventView => ({
+    id: `ev_${seq}`,
+    seq,
+    at: '2030-01-01T00:00:00.000Z',
+    code: 'lease.created',
+    level: 'info',
+    project: 'default',
+    actor: 'admin',
+    message: `number ${seq}`,
+    targets: [{ type: 'lease', id: 'lh_0123456789ab', name: 'brave-otter' }],
+    payload: {},
+  })
+
+  it('reads page after page, in order, into one array', async () => {
+    coordinator.events = Array.from({ length: 1203 }, (_, at) => event(at + 1))
+    const { out } = await box.run(['events', '--target', 'brave-otter', '--json'])
+    expect((JSON.parse(out) as EventView[]).map(({ seq }) => seq)).toEqual(coordinator.events.map(({ seq }) => seq))
+    expect(coordinator.seen.every(({ query }) => query['target'] === 'brave-otter')).toBe(true)
+    expect(JSON.parse((await box.run(['events', '--after', '1200', '--limit', '2', '--json'])).out)).toEqual([event(1201), event(1202)])
+  })
+
+  it('--follow goes on where it was over a broken connection, one object per line', async () => {
+    coordinator.events = [event(1)]
+    let calls = 0
+    coordinator.override = () => {
+      calls += 1
+      if (calls === 2) coordinator.events.push(event(2), event(3))
+      return calls === 2 ? 'drop' : null
+    }
+    const { status, out, err } = await box.run(['events', '--follow', '--limit', '3', '--json'])
+    expect(status).toBe(0)
+    expect(out.trimEnd().split('\n').map((line) => (JSON.parse(line) as EventView).seq)).toEqual([1, 2, 3])
+    expect(err).toContain('trying on')
+    expect(coordinator.seen[0]?.query['waitSeconds']).toBe('25')
+  })
+})
+
+describe('admin lease-audit', () => {
+  const row = (cloudStatus: string) => ({ leaseID: 'lh_0123456789ab', slug: 's', state: 'expired', debt: [], cloudStatus, cloudState: null, message: null, cleanupError: null, cleanupRetryAt: null, cleanupAttempts: 0, cloudID: 'x' })
+  it.each([
+    ['found', 1],
+    ['error', 1],
+    ['missing', 0],
+  ])('--fail-on-live with a row that is %s is exit %i, the rows on stdout (leases R51)', async (cloudStatus, exit) => {
+    coordinator.override = () => ({ status: 200, body: { audits: [row(cloudStatus)] } })
+    const { status, out } = await box.run(['admin', 'lease-audit', '--fail-on-live', '--json'])
+    expect(status).toBe(exit)
+    expect(JSON.parse(out)).toEqual([row(cloudStatus)])
+    expect((await box.run(['admin', 'lease-audit', '--json'])).status).toBe(0)
+  })
+})
+
+describe('the other commands', () => {
+  it.each([
+    [['admin', 'release', 'lh_0123456789ab', '--delete'], 'POST', '/v1/admin/leases/lh_0123456789ab/release', { delete: true }],
+    [['admin', 'delete', 'lh_0123456789ab', '--force'], 'POST', '/v1/admin/leases/lh_0123456789ab/delete', {}],
+    [['token', 'create', 'ci', '--role', 'operator', '--project', 'web', '--expires', '30d'], 'POST', '/v1/tokens', { name: 'ci', role: 'operator', project: 'web', expiresInSeconds: 2_592_000 }],
+    [['token', 'revoke', 'tk_1'], 'DELETE', '/v1/tokens/tk_1', undefined],
+    [['project', 'create', 'web'], 'POST', '/v1/projects', { name: 'web' }],
+    [['project', 'delete', 'web'], 'DELETE', '/v1/projects/web', undefined],
+    [
+      ['backend', 'add', 'lab', '--provider', 'process', '--project', 'web', '--set', 'graceSeconds=10', '--set', 'mode=auto', '--default'],
+      'POST',
+      '/v1/backends',
+      { name: 'lab', provider: 'process', project: 'web', config: { graceSeconds: 10, mode: 'auto' }, isDefault: true },
+    ],
+    [['backend', 'remove', 'lab', '--project', 'web'], 'DELETE', '/v1/backends/lab', undefined],
+    [['hold', 'add', 'lh_0123456789ab', '--reason', 'r', '--for', '2h'], 'POST', '/v1/holds', { targetType: 'lease', targetID: 'lh_0123456789ab', reason: 'r', durationSeconds: 7200 }],
+    [['hold', 'add', 'machine:x', '--type', 'scope', '--reason', 'r'], 'POST', '/v1/holds', { targetType: 'scope', targetID: 'machine:x', reason: 'r' }],
+    [['hold', 'remove', 'hd_1'], 'DELETE', '/v1/holds/hd_1', undefined],
+    [['freeze', '--reason', 'r'], 'POST', '/v1/freezes', { reason: 'r' }],
+    [['freeze', '--scope', 'machine:x', '--reason', 'r'], 'POST', '/v1/freezes', { scope: 'machine:x', reason: 'r' }],
+    [['unfreeze'], 'DELETE', '/v1/freezes/*', undefined],
+    [['unfreeze', '--scope', 'machine:x'], 'DELETE', '/v1/freezes/machine%3Ax', undefined],
+  ] as const)('%j sends %s %s', async (argv, method, path, body) => {
+    const object = { ...leaseView(), name: 'n', targetType: 'lease', targetID: 't', until: null, project: 'p' }
+    coordinator.override = () => ({
+      status: 200,
+      body: { lease: object, token: object, secret: 's3', project: object, backend: object, hold: object, freeze: object },
+    })
+    const { status, out, err } = await box.run([...argv, '--json'])
+    expect([status, err]).toEqual([0, ''])
+    expect(only(coordinator.seen)).toMatchObject({ method, path, body })
+    expect(JSON.parse(out)).toEqual(argv[0] === 'token' && argv[1] === 'create' ? { ...object, secret: 's3' } : object)
+  })
+
+  it.each([
+    [['instances', '--state', 'busy'], '/v1/instances', 'instances', { state: 'busy' }],
+    [['findings', '--state', 'open'], '/v1/findings', 'findings', { state: 'open' }],
+    [['token', 'list'], '/v1/tokens', 'tokens', {}],
+    [['project', 'list'], '/v1/projects', 'projects', {}],
+    [['backend', 'list', '--project', 'web'], '/v1/backends', 'backends', { project: 'web' }],
+    [['hold', 'list'], '/v1/holds', 'holds', {}],
+    [['freeze', '--list'], '/v1/freezes', 'freezes', {}],
+  ] as const)('%j prints one array', async (argv, path, name, query) => {
+    coordinator.override = () => ({ status: 200, body: { [name]: [{ id: 'x' }] } })
+    const { status, out } = await box.run([...argv, '--json'])
+    expect([status, JSON.parse(out)]).toEqual([0, [{ id: 'x' }]])
+    expect(only(coordinator.seen)).toMatchObject({ method: 'GET', path, query })
+  })
+
+  it('a token for people is the secret alone on stdout, so that a script can take it', async () => {
+    coordinator.override = () => ({ status: 201, body: { token: { id: 'tk_1', name: 'ci', role: 'user', project: null }, secret: 's3' } })
+    expect(await box.run(['token', 'create', 'ci'])).toEqual({ status: 0, out: 's3\n', err: 'token ci (tk_1), role user, every project; its secret is not shown again\n' })
+  })
+})

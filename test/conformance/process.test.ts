@@ -1,0 +1,81 @@
+import { spawnSync } from 'node:child_process'
+import { describe } from 'vitest'
+import { pidNamespaceInode, processAlive, processStart, processStat } from '../../src/lib/host.ts'
+import type { ResourceIdentity } from '../../src/providers/contract.ts'
+import { parseImmutableId } from '../../src/providers/process/identity.ts'
+import { argumentsOf, carriesRef, openBoxes, pids, until } from '../providers/process/support.ts'
+import { type ConformanceWorld, providerConformance } from './suite.ts'
+
+const initOf = (resource: ResourceIdentity) => {
+  const identity = parseImmutableId(resource.immutableId)
+  if (identity?.kind !== 'started') throw new Error('not started')
+  return identity.init
+}
+
+const setup = (mode: 'namespace' | 'session') => async (): Promise<ConformanceWorld> => {
+  const boxes = openBoxes({ mode, graceSeconds: 1 })
+  return {
+    provider: boxes.provider,
+    config: boxes.config,
+    dispose: () => boxes.dispose(),
+    // First processes, by their arguments and environment: one for each box that stands. A child that is still to become a sleep looks
+    // like its parent.
+    async count(ref) {
+      const alike = pids().filter((pid) => processStat(pid)?.alive && carriesRef(pid, ref) && argumentsOf(pid)[1]?.endsWith('/init.sh'))
+      return alike.filter((pid) => !alike.includes(processStat(pid)?.parent ?? 0)).length
+    },
+    async stranger() {
+      const { resource } = await boxes.make()
+      const child = boxes.outside(['sleep', '600'])
+      const pid = child.pid as number
+      const [boot, inode] = resource.immutableId.split(':')
+      const start = processStart(pid) as string
+      const own = mode === 'namespace' ? pidNamespaceInode(pid) : inode
+      return {
+        identity: { ...resource, nativeId: 'zzzzzzzzzzzz-1', immutableId: `${boot}:${own}:${pid}:${start}`, facts: {} },
+        stands: () => processAlive(pid, start),
+      }
+    },
+    lies(resource, other) {
+      const { boot, inode, pid, start } = initOf(resource)
+      const theirs = initOf(other)
+      const id = (...parts: (string | number | null)[]): ResourceIdentity => ({
+        ...resource,
+        immutableId: parts.map((part) => part ?? 'session').join(':'),
+      })
+      const lies: [string, ResourceIdentity][] = [
+        ['the name of one box and the identity of another', { ...resource, immutableId: other.immutableId }],
+        ['the same without facts', { ...resource, immutableId: other.immutableId, facts: {} }],
+        ['another start time', id(boot, inode, pid, String(Number(start) + 1))],
+        ['another pid', id(boot, inode, theirs.pid, start)],
+        ['this very process', id(boot, inode, process.pid, processStart(process.pid))],
+        ['another machine', { ...resource, scope: 'machine:00000000000000000000000000000000' as ResourceIdentity['scope'] }],
+        ['another kind', { ...resource, kind: 'network' }],
+        ['nonsense', { ...resource, immutableId: 'none' }],
+        ['another boot', id('00000000-0000-0000-0000-000000000000', inode, pid, start)],
+      ]
+      return inode === null
+        ? lies
+        : [
+            ...lies,
+            ['another namespace', id(boot, theirs.inode, pid, start)],
+            ["the host's namespace", id(boot, pidNamespaceInode('self'), pid, start)],
+          ]
+    },
+    async kill(resource) {
+      const { pid, start } = initOf(resource)
+      process.kill(pid, 'SIGKILL')
+      await until('its first process is dead', () => !processAlive(pid, start))
+    },
+  }
+}
+
+const namespacesPossible =
+  spawnSync('unshare', ['--user', '--map-current-user', '--pid', '--fork', '--kill-child', '--', 'true']).status === 0
+
+describe.skipIf(process.platform !== 'linux')('on this machine', () => {
+  describe.skipIf(!namespacesPossible)('where namespaces can be made', () => {
+    providerConformance('process, boxes as namespaces,', setup('namespace'))
+  })
+  providerConformance('process, boxes as sessions,', setup('session'))
+})

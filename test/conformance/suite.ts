@@ -1,0 +1,238 @@
+/**
+ * What every provider must do, whatever it stands for. A provider's own test calls `providerConformance` with the few things
+ * that only it knows: how to make a stranger, and which lies to tell.
+ */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { letterFirst } from '../../src/lib/ids.ts'
+import type { Ref } from '../../src/model/ids.ts'
+import type { CreateRequest, FoundResource, Provider, ResourceIdentity } from '../../src/providers/contract.ts'
+import { context, createRequest, created } from './request.ts'
+
+export interface ConformanceWorld {
+  provider: Provider
+  config: Record<string, unknown>
+  /** Something of the same kind that nothing of ours made: its identity as a liar would give it, and whether it still stands. */
+  stranger(): Promise<{ identity: ResourceIdentity; stands(): boolean }>
+  /** Identities that name a living resource of ours, and are wrong in one point each: what is wrong, and the lie. */
+  lies(resource: ResourceIdentity, other: ResourceIdentity): [string, ResourceIdentity][]
+  /** Ends the resource by other hands, leaving whatever the provider has of its own. */
+  kill(resource: ResourceIdentity): Promise<void>
+  /** How many resources stand that carry the ref, counted without the provider. */
+  count(ref: string): Promise<number>
+  dispose(): Promise<void>
+}
+
+export const providerConformance = (name: string, setup: () => Promise<ConformanceWorld>): void => {
+  describe(`${name} keeps the provider contract`, () => {
+    let world: ConformanceWorld
+    let provider: Provider
+    const make = async (changes: Partial<CreateRequest> = {}) => {
+      const request = createRequest(provider, world.config, changes)
+      return { request, resource: created(await provider.create(request, context())) }
+    }
+    const find = async (ref: Ref): Promise<FoundResource[]> => {
+      const outcome = await provider.find(ref, world.config, context())
+      if (outcome.kind !== 'complete') throw new Error(`incomplete: ${outcome.why}`)
+      return outcome.found
+    }
+    const read = (resource: ResourceIdentity) => provider.read(resource, world.config, context())
+    const remove = (resource: ResourceIdentity) => provider.remove(resource, world.config, context())
+    const removeForGood = async (resource: ResourceIdentity) => {
+      for (;;) {
+        const outcome = await remove(resource)
+        if (outcome.kind === 'gone') return
+        if (outcome.kind !== 'accepted' && outcome.kind !== 'retryLater') throw new Error(`not removed: ${JSON.stringify(outcome)}`)
+      }
+    }
+
+    beforeEach(async () => {
+      world = await setup()
+      provider = world.provider
+    })
+    afterEach(() => world.dispose())
+
+    it('names its scope the same way every time, and in what it makes', async () => {
+      const first = await provider.scope(world.config, context())
+      expect(first.kind).toBe('known')
+      expect(await provider.scope(world.config, context())).toEqual(first)
+      const { resource } = await make()
+      expect(first.kind === 'known' && first.scope).toBe(resource.scope)
+      expect(resource).toMatchObject({ kind: provider.ownerKind, location: provider.locations[0] })
+    })
+
+    it('makes one resource for one attempt token, however often it is asked', async () => {
+      const { request, resource } = await make()
+      const again = await provider.create(request, context())
+      expect(created(again)).toEqual(resource)
+      expect(await world.count(request.ref)).toBe(1)
+      expect(await find(request.ref)).toHaveLength(1)
+    })
+
+    it('makes one resource for one attempt token when asked twice at the same time', async () => {
+      const request = createRequest(provider, world.config)
+      const outcomes = await Promise.all([provider.create(request, context()), provider.create(request, context())])
+      const made = outcomes.filter((outcome) => outcome.kind === 'created').map(created)
+      expect(made.length).toBeGreaterThan(0)
+      expect(new Set(made.map((resource) => resource.immutableId)).size).toBe(1)
+      // The loser of the race may still be on its way out.
+      await expect.poll(() => world.count(request.ref)).toBe(1)
+    })
+
+    it('makes different resources for different refs', async () => {
+      const [one, two] = [await make(), await make()]
+      expect(one.resource.immutableId).not.toBe(two.resource.immutableId)
+      expect(one.resource.nativeId).not.toBe(two.resource.nativeId)
+    })
+
+    it('finds by ref exactly what create made, with the tags and one more fact that names the attempt (orphans R16)', async () => {
+      const { request, resource } = await make()
+      await make()
+      const [found, ...others] = await find(request.ref)
+      expect(others).toEqual([])
+      expect(found).toMatchObject({
+        resource,
+        tags: { ref: request.ref, installation: request.installation, attempt: request.attemptToken },
+        fixedAttemptToken: request.attemptToken,
+        existence: 'exists',
+      })
+    })
+
+    it('finds both attempts of one ref', async () => {
+      const { request, resource } = await make()
+      const second = await make({ ref: request.ref, installation: request.installation, attemptNumber: 2 })
+      const ids = (await find(request.ref)).map((found) => found.resource.immutableId)
+      expect(ids.toSorted()).toEqual([resource.immutableId, second.resource.immutableId].toSorted())
+    })
+
+    it('finds nothing, and completely, for a ref that made nothing', async () => {
+      await make()
+      expect(await provider.find(letterFirst(12) as Ref, world.config, context())).toEqual({
+        kind: 'complete',
+        found: [],
+        contradictions: [],
+      })
+    })
+
+    it('reads a resource as present, under the identity that create gave it', async () => {
+      const { request, resource } = await make()
+      const outcome = await read(resource)
+      expect(outcome).toMatchObject({
+        kind: 'present',
+        contradictions: [],
+        found: { resource, existence: 'exists', fixedAttemptToken: request.attemptToken, tags: { ref: request.ref } },
+      })
+    })
+
+    it('removes a resource, and says gone only when it is', async () => {
+      const { request, resource } = await make()
+      await removeForGood(resource)
+      expect(await world.count(request.ref)).toBe(0)
+      expect((await read(resource)).kind).toBe('absent')
+      expect(await find(request.ref)).toEqual([])
+    })
+
+    it('answers gone again when what is asked for is absent already (orphans R25)', async () => {
+      const { resource } = await make()
+      await removeForGood(resource)
+      expect((await remove(resource)).kind).toBe('gone')
+      expect((await remove(resource)).kind).toBe('gone')
+    })
+
+    it('leaves nothing when two removals of one resource run at once', async () => {
+      const { request, resource } = await make()
+      const outcomes = await Promise.all([remove(resource), remove(resource)])
+      expect(outcomes.map((outcome) => outcome.kind)).not.toContain('blocked')
+      await removeForGood(resource)
+      expect(await world.count(request.ref)).toBe(0)
+    })
+
+    it('removes only what it is asked to remove', async () => {
+      const [one, two] = [await make(), await make()]
+      await removeForGood(one.resource)
+      expect(await read(two.resource)).toMatchObject({ kind: 'present', found: { existence: 'exists' } })
+      expect(await world.count(two.request.ref)).toBe(1)
+    })
+
+    it('leaves alone what is not ours, whatever identity it is given', async () => {
+      const stranger = await world.stranger()
+      const outcome = await remove(stranger.identity)
+      expect(['blocked', 'gone', 'denied', 'unknown']).toContain(outcome.kind)
+      expect(stranger.stands()).toBe(true)
+    })
+
+    it('refuses each lying identity, and what it points at goes on', async () => {
+      const [mine, other] = [await make(), await make()]
+      const lies = world.lies(mine.resource, other.resource)
+      expect(lies.length).toBeGreaterThan(0)
+      for (const [lie, identity] of lies) {
+        const removed = (await remove(identity)).kind
+        const seen = (await read(identity)).kind
+        const left = [await world.count(mine.request.ref), await world.count(other.request.ref)]
+        expect({ lie, accepted: removed === 'accepted', present: seen === 'present', left }).toEqual({
+          lie,
+          accepted: false,
+          present: false,
+          left: [1, 1],
+        })
+      }
+      // The twin: told the truth, it removes it.
+      await removeForGood(mine.resource)
+      expect(await world.count(mine.request.ref)).toBe(0)
+    })
+
+    it('still finds and removes what ended by itself', async () => {
+      const { request, resource } = await make()
+      await world.kill(resource)
+      const outcome = await read(resource)
+      expect(['present', 'absent']).toContain(outcome.kind)
+      if (outcome.kind === 'present') expect(outcome.found.existence).not.toBe('exists')
+      await removeForGood(resource)
+      expect((await read(resource)).kind).toBe('absent')
+      expect(await find(request.ref)).toEqual([])
+    })
+
+    it('makes nothing when its call was ended before it began', async () => {
+      const request = createRequest(provider, world.config)
+      const outcome = await provider.create(request, { signal: AbortSignal.abort() })
+      expect(outcome.kind).toBe('rejected')
+      expect(await world.count(request.ref)).toBe(0)
+      expect(await find(request.ref)).toEqual([])
+    })
+
+    it('removes nothing when its call was ended before it began', async () => {
+      const { request, resource } = await make()
+      const outcome = await provider.remove(resource, world.config, { signal: AbortSignal.abort() })
+      expect(['retryLater', 'unknown']).toContain(outcome.kind)
+      expect(await world.count(request.ref)).toBe(1)
+    })
+
+    it('says that it does not know, and not that there is nothing, when a look is cut short', async () => {
+      const { request, resource } = await make()
+      const ended = { signal: AbortSignal.abort() }
+      expect((await provider.find(request.ref, world.config, ended)).kind).toBe('incomplete')
+      expect((await provider.read(resource, world.config, ended)).kind).toBe('unknown')
+    })
+
+    it('accounts for a create that was cut short anywhere', async () => {
+      for (const milliseconds of [1, 5, 10, 15, 20, 30]) {
+        const request = createRequest(provider, world.config)
+        const outcome = await provider.create(request, { signal: AbortSignal.timeout(milliseconds) })
+        const found = await find(request.ref)
+        if (outcome.kind === 'rejected') expect([found, await world.count(request.ref)]).toEqual([[], 0])
+        for (const { resource } of found) await removeForGood(resource)
+        expect(await world.count(request.ref)).toBe(0)
+      }
+    })
+
+    it('refuses a configuration with a key that it does not know, and names it', () => {
+      expect(() => provider.parseConfig({ noSuchKey: 1 })).toThrow(/noSuchKey/)
+      expect(provider.parseConfig(provider.parseConfig(world.config))).toEqual(provider.parseConfig(world.config))
+    })
+
+    it('reports on itself, with a remedy for whatever is not right', async () => {
+      const checks = await provider.doctor(world.config, context())
+      expect(checks.length).toBeGreaterThan(0)
+      expect(checks.filter((check) => (check.remedy === null) !== (check.level === 'ok'))).toEqual([])
+    })
+  })
+}
