@@ -12,7 +12,10 @@ import { relative, stateStyle } from './support/text.ts'
 
 export const define = (command: Command, cli: Cli): void => {
   defineAudit(command.command('lease-audit'), cli)
-  const leases = command.command('leases').summary('list the leases of everybody').description('Lists the leases of every owner, newest first.')
+  const leases = command
+    .command('leases')
+    .summary('list the leases of everybody')
+    .description('Lists the leases of every owner, newest first.')
   defineList(leases, cli)
   examples(leases, 'admin leases --project default --limit 500')
   defineRelease(command.command('release'), cli)
@@ -25,7 +28,9 @@ const audit = (flags: Record<string, unknown>, rows: readonly AuditRow[]): numbe
 const defineAudit = (command: Command, cli: Cli): void => {
   command
     .summary('leases that still owe a removal, checked at the provider')
-    .description('Lists the leases that still owe something, and what their provider says of them. Without --state every lease with a debt, live ones first.')
+    .description(
+      'Lists the leases that still owe something, and what their provider says of them. Without --state every lease with a debt, live ones first.',
+    )
     .option('--state <state>', `only this state: ${leaseStates.join(', ')}`)
     .option('--provider <provider>', 'only this provider')
     .option('--owner <owner>', 'only of this owner')
@@ -36,10 +41,17 @@ const defineAudit = (command: Command, cli: Cli): void => {
   examples(command, 'admin lease-audit', 'admin lease-audit --state expired --fail-on-live --json')
   act(command, async (flags) => {
     const state = flags['state'] as string | undefined
-    if (state !== undefined && !leaseStates.some((one) => one === state)) throw usageError(`--state must be one of ${leaseStates.join(', ')}`)
+    if (state !== undefined && !leaseStates.some((one) => one === state))
+      throw usageError(`--state must be one of ${leaseStates.join(', ')}`)
     const { project, ...rest } = flags
     const { client } = await cli.session(rest)
-    const query = { state, provider: flags['provider'] as string, owner: flags['owner'] as string, project: project as string, limit: flags['limit'] as number }
+    const query = {
+      state,
+      provider: flags['provider'] as string,
+      owner: flags['owner'] as string,
+      project: project as string,
+      limit: flags['limit'] as number,
+    }
     // Each row is looked up at its provider.
     const { audits } = await client.get<{ audits: AuditRow[] }>('/v1/admin/lease-audit', { query, deadlineMs: 300_000 })
     const now = cli.io.now()
@@ -51,7 +63,11 @@ const defineAudit = (command: Command, cli: Cli): void => {
         { title: 'SLUG', cell: (row) => row.slug },
         { title: 'STATE', cell: (row) => row.state, style: (row) => stateStyle(row.state) },
         { title: 'RESOURCE', cell: (row) => row.cloudID },
-        { title: 'AT PROVIDER', cell: (row) => (row.cloudState === null ? row.cloudStatus : `${row.cloudStatus} (${row.cloudState})`), style: (row) => (row.cloudStatus === 'missing' ? 'dim' : 'red') },
+        {
+          title: 'AT PROVIDER',
+          cell: (row) => (row.cloudState === null ? row.cloudStatus : `${row.cloudStatus} (${row.cloudState})`),
+          style: (row) => (row.cloudStatus === 'missing' ? 'dim' : 'red'),
+        },
         { title: 'DEBT', cell: (row) => row.debt.join(',') },
         { title: 'TRIES', cell: (row) => row.cleanupAttempts, align: 'right' },
         { title: 'RETRY', cell: (row) => relative(row.cleanupRetryAt, now) },
@@ -91,8 +107,11 @@ const defineDelete = (command: Command, cli: Cli): void => {
   examples(command, 'admin delete lh_0123456789ab')
   act(command, async (flags, id = '') => {
     const { client } = await cli.session(flags)
-    const { lease } = (await client.call<{ lease: LeaseView }>('POST', `/v1/admin/leases/${segment(id)}/delete`, { body: {}, deadlineMs: 300_000 })).body
+    const { lease } = (
+      await client.call<{ lease: LeaseView }>('POST', `/v1/admin/leases/${segment(id)}/delete`, { body: {}, deadlineMs: 300_000 })
+    ).body
     cli.show(flags, lease, () => describeLease(cli, lease))
-    if (lease.cleanup.state === 'failed') throw new CliError(`the removal of ${lease.id} failed: ${lease.cleanup.error ?? 'no reason given'}`, exitCodes.removalFailed)
+    if (lease.cleanup.state === 'failed')
+      throw new CliError(`the removal of ${lease.id} failed: ${lease.cleanup.error ?? 'no reason given'}`, exitCodes.removalFailed)
   })
 }

@@ -10,7 +10,11 @@ import { relative } from './support/text.ts'
 export const define = (command: Command, cli: Cli): void => {
   defineAdd(command.command('add'), cli)
 
-  const list = command.command('list').summary('list backends').description('Lists backends; secrets in their configuration are not shown.').option('--project <project>', 'only of this project')
+  const list = command
+    .command('list')
+    .summary('list backends')
+    .description('Lists backends; secrets in their configuration are not shown.')
+    .option('--project <project>', 'only of this project')
   withJson(withConnection(list))
   examples(list, 'backend list --project web')
   act(list, async (flags) => {
@@ -34,13 +38,19 @@ export const define = (command: Command, cli: Cli): void => {
     )
   })
 
-  const remove = command.command('remove').alias('delete').summary('remove a backend').description('Removes a backend; what it still holds is drained first.')
+  const remove = command
+    .command('remove')
+    .alias('delete')
+    .summary('remove a backend')
+    .description('Removes a backend; what it still holds is drained first.')
   remove.argument('<name>').option('--project <project>', 'its project')
   withJson(withConnection(remove))
   examples(remove, 'backend remove lab --project web')
   act(remove, async (flags, name = '') => {
     const { client, settings } = await cli.session(flags)
-    const { body } = await client.call<{ backend?: BackendView }>('DELETE', `/v1/backends/${segment(name)}`, { query: { project: settings.project.value } })
+    const { body } = await client.call<{ backend?: BackendView }>('DELETE', `/v1/backends/${segment(name)}`, {
+      query: { project: settings.project.value },
+    })
     cli.show(flags, body.backend ?? body, () => `backend ${name} is removed\n`)
   })
 }
@@ -77,6 +87,10 @@ const defineAdd = (command: Command, cli: Cli): void => {
       ...(flags['default'] ? { isDefault: true } : {}),
     }
     const { backend } = (await client.call<{ backend: BackendView }>('POST', '/v1/backends', { body })).body
-    cli.show(flags, backend, () => `backend ${backend.name} of project ${backend.project} is added${backend.isDefault ? ', as its default' : ''}\n`)
+    cli.show(
+      flags,
+      backend,
+      () => `backend ${backend.name} of project ${backend.project} is added${backend.isDefault ? ', as its default' : ''}\n`,
+    )
   })
 }

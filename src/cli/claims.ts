@@ -7,7 +7,10 @@ import { examples, withConnection, withJson } from './support/options.ts'
 import { relative } from './support/text.ts'
 
 export const define = (command: Command, cli: Cli): void => {
-  const list = command.command('list').summary('list local claims').description('Lists the claims of this machine, and what is wrong with any of their files; exit code 2 if anything is.')
+  const list = command
+    .command('list')
+    .summary('list local claims')
+    .description('Lists the claims of this machine, and what is wrong with any of their files; exit code 2 if anything is.')
   withJson(withConnection(list))
   examples(list, 'claims list', 'claims list --json')
   act(list, async (flags) => {

@@ -13,7 +13,8 @@ const refuse = (message: string): never => {
 
 /** Null where there is none. A file that is named, or there but unreadable or wrong, ends the program with exit 2 and its line. */
 export const readConfigFile = async (named: string | undefined, io: Pick<Io, 'folder' | 'home'>): Promise<ConfigFile | null> => {
-  if (named !== undefined) return await parse(resolve(io.folder, named), readText(resolve(io.folder, named)) ?? refuse(`${named}: no such file`))
+  if (named !== undefined)
+    return await parse(resolve(io.folder, named), readText(resolve(io.folder, named)) ?? refuse(`${named}: no such file`))
   for (const path of [join(io.folder, 'leasehold.yml'), join(io.home, '.config', 'leasehold', 'leasehold.yml')]) {
     const text = readText(path)
     if (text !== null) return await parse(path, text)

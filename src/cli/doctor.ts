@@ -32,7 +32,11 @@ export const define = (command: Command, cli: Cli): void => {
 
 const good = (name: string, message: string): DoctorCheck => ({ name, level: 'ok', message, remedy: null })
 
-const localChecks = (settings: Settings): DoctorCheck[] => [dataCheck(settings.data.value), tokenCheck(settings.data.value), claimsCheck(settings.data.value)]
+const localChecks = (settings: Settings): DoctorCheck[] => [
+  dataCheck(settings.data.value),
+  tokenCheck(settings.data.value),
+  claimsCheck(settings.data.value),
+]
 
 const dataCheck = (folder: string): DoctorCheck => {
   const name = 'data-folder'
@@ -41,7 +45,12 @@ const dataCheck = (folder: string): DoctorCheck => {
   try {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch {
-    return { name, level: 'error', message: `${folder} can't be read and written`, remedy: 'give it to your user, or set LEASEHOLD_DATA to another folder' }
+    return {
+      name,
+      level: 'error',
+      message: `${folder} can't be read and written`,
+      remedy: 'give it to your user, or set LEASEHOLD_DATA to another folder',
+    }
   }
   if ((stat.mode & 0o077) === 0) return good(name, folder)
   return { name, level: 'warning', message: `others may look into ${folder}`, remedy: `chmod 700 ${folder}` }
@@ -51,7 +60,8 @@ const tokenCheck = (data: string): DoctorCheck => {
   const name = 'admin-token'
   const admin = readAdminToken(data)
   if (admin.kind === 'none') return good(name, `${admin.file} is not there: no coordinator was started with this data folder`)
-  if (admin.kind === 'unreadable') return { name, level: 'error', message: admin.why, remedy: 'run as the user who started the coordinator, or set LEASEHOLD_TOKEN' }
+  if (admin.kind === 'unreadable')
+    return { name, level: 'error', message: admin.why, remedy: 'run as the user who started the coordinator, or set LEASEHOLD_TOKEN' }
   if ((statSync(admin.file).mode & 0o077) === 0) return good(name, admin.file)
   return { name, level: 'error', message: `others may read ${admin.file}`, remedy: `chmod 600 ${admin.file}, and replace the token` }
 }
@@ -70,6 +80,13 @@ const coordinatorChecks = async (settings: Settings): Promise<DoctorCheck[]> => 
     const { checks } = await client.get<{ checks: DoctorCheck[] }>('/v1/doctor', { deadlineMs: 60_000 })
     return [good(name, client.url), ...checks]
   } catch (error) {
-    return [{ name, level: 'error', message: messageOf(error), remedy: 'start one with "npm start" or "leasehold serve"; see "leasehold config"' }]
+    return [
+      {
+        name,
+        level: 'error',
+        message: messageOf(error),
+        remedy: 'start one with "npm start" or "leasehold serve"; see "leasehold config"',
+      },
+    ]
   }
 }

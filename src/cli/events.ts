@@ -38,13 +38,16 @@ interface Page {
 
 const readPage = async (client: Client, flags: Flags, after: number, limit: number, waitSeconds: number): Promise<Page> => {
   const query = { after, limit: Math.min(limit, pageSize), target: flags['target'] as string, ...(waitSeconds > 0 ? { waitSeconds } : {}) }
-  const { events, next } = await client.get<{ events: EventView[]; next?: number | null }>('/v1/events', { query, deadlineMs: 30_000 + waitSeconds * 1000 })
+  const { events, next } = await client.get<{ events: EventView[]; next?: number | null }>('/v1/events', {
+    query,
+    deadlineMs: 30_000 + waitSeconds * 1000,
+  })
   return { events, after: next ?? events.at(-1)?.seq ?? after }
 }
 
 const readAll = async (client: Client, flags: Flags, limit: number): Promise<EventView[]> => {
   const all: EventView[] = []
-  for (let after = (flags['after'] as number | undefined) ?? 0; all.length < limit; ) {
+  for (let after = (flags['after'] as number | undefined) ?? 0; all.length < limit;) {
     const page = await readPage(client, flags, after, limit - all.length, 0)
     all.push(...page.events)
     // A page without events may still have moved on, past events of other targets.
@@ -59,7 +62,7 @@ const follow = async (cli: Cli, client: Client, flags: Flags, limit: number): Pr
   let after = (flags['after'] as number | undefined) ?? 0
   let left = limit
   let answered = false
-  for (let failures = 0; left > 0; ) {
+  for (let failures = 0; left > 0;) {
     try {
       const page = await readPage(client, flags, after, left, pollSeconds)
       for (const event of page.events) cli.io.out(flags.json ? `${JSON.stringify(event)}\n` : line(cli, event))

@@ -15,12 +15,13 @@ export const define = (command: Command, cli: Cli): void => {
   examples(command, 'freeze --reason "provider outage"', 'freeze --list', 'unfreeze')
   act(command, async (flags) => {
     if (!flags['list'] && !flags['reason']) throw usageError('say why: --reason TEXT')
-    if (flags['list'] && (flags['reason'] !== undefined || flags['scope'] !== undefined)) throw usageError('--list only shows: leave out --scope and --reason')
+    if (flags['list'] && (flags['reason'] !== undefined || flags['scope'] !== undefined))
+      throw usageError('--list only shows: leave out --scope and --reason')
     const { client } = await cli.session(flags)
     if (!flags['list']) {
       const body = { ...(flags['scope'] === undefined ? {} : { scope: flags['scope'] }), reason: flags['reason'] }
       const answer = (await client.call<{ freeze?: FreezeView }>('POST', '/v1/freezes', { body })).body
-      const what = flags['scope'] === undefined ? 'every scope' : String(flags['scope'])
+      const what = typeof flags['scope'] === 'string' ? flags['scope'] : 'every scope'
       cli.show(flags, answer.freeze ?? answer, () => `${what} is frozen: no removal begins until "leasehold unfreeze"\n`)
       return
     }

@@ -65,7 +65,11 @@ const defineAdd = (command: Command, cli: Cli): void => {
     .option('--reason <text>', 'why (needed); shown wherever the hold stops something')
     .option('--for <duration>', 'how long (default: until it is removed)', wholeSeconds)
   withJson(withConnection(command))
-  examples(command, 'hold add brave-otter --reason "looking into a failure" --for 2h', 'hold add machine:0f3a --type scope --reason "moving house"')
+  examples(
+    command,
+    'hold add brave-otter --reason "looking into a failure" --for 2h',
+    'hold add machine:0f3a --type scope --reason "moving house"',
+  )
   act(command, async (flags, target = '') => {
     if (!flags['reason']) throw usageError('say why: --reason TEXT')
     const { client } = await cli.session(flags)
@@ -73,6 +77,10 @@ const defineAdd = (command: Command, cli: Cli): void => {
     const targetID = targetType === 'lease' && !isLeaseId(target) ? (await getLease(client, target)).id : target
     const body = { targetType, targetID, reason: flags['reason'], ...(flags['for'] === undefined ? {} : { durationSeconds: flags['for'] }) }
     const { hold } = (await client.call<{ hold: HoldView }>('POST', '/v1/holds', { body })).body
-    cli.show(flags, hold, () => `hold ${hold.id} on ${hold.targetType} ${hold.targetID}${hold.until === null ? '' : ` until ${hold.until}`}\n`)
+    cli.show(
+      flags,
+      hold,
+      () => `hold ${hold.id} on ${hold.targetType} ${hold.targetID}${hold.until === null ? '' : ` until ${hold.until}`}\n`,
+    )
   })
 }

@@ -17,12 +17,20 @@ export const define = (command: Command, cli: Cli): void => {
   defineList(list, cli)
   examples(list, 'lease list', 'lease list --state active --json')
 
-  const get = command.command('get').summary('show one lease').description('Shows one lease. Reading it does not touch it.').argument('<id|slug>')
+  const get = command
+    .command('get')
+    .summary('show one lease')
+    .description('Shows one lease. Reading it does not touch it.')
+    .argument('<id|slug>')
   withJson(withConnection(get))
   examples(get, 'lease get brave-otter', 'lease get lh_0123456789ab --json')
   act(get, (flags, identifier = '') => showLease(cli, flags, identifier))
 
-  const heartbeat = command.command('heartbeat').alias('touch').summary('say that it is still in use').description('Moves the idle clock of a lease.')
+  const heartbeat = command
+    .command('heartbeat')
+    .alias('touch')
+    .summary('say that it is still in use')
+    .description('Moves the idle clock of a lease.')
   defineHeartbeat(heartbeat, cli)
   examples(heartbeat, 'lease heartbeat brave-otter')
 
@@ -32,7 +40,9 @@ export const define = (command: Command, cli: Cli): void => {
 const defineRelease = (command: Command, cli: Cli): void => {
   command
     .summary('end a lease')
-    .description('Ends a lease. Its box is removed unless the lease was made with --keep; does not wait for that. "leasehold stop" removes in any case, and waits.')
+    .description(
+      'Ends a lease. Its box is removed unless the lease was made with --keep; does not wait for that. "leasehold stop" removes in any case, and waits.',
+    )
     .argument('<id|slug>')
     .option('--delete', 'remove the box, kept or not')
     .option('--no-delete', 'leave the box, kept or not')
@@ -41,7 +51,7 @@ const defineRelease = (command: Command, cli: Cli): void => {
   act(command, async (flags, identifier = '') => {
     const session = await cli.session(flags)
     const keeper = keepClaims(cli, session)
-    const id = /^lh_/.test(identifier) ? identifier : (await getLease(session.client, identifier, keeper.store)).id
+    const id = identifier.startsWith('lh_') ? identifier : (await getLease(session.client, identifier, keeper.store)).id
     const body = typeof flags['delete'] === 'boolean' ? { delete: flags['delete'] } : {}
     const { lease } = (await session.client.call<{ lease: LeaseView }>('POST', `${leasePath(id)}/release`, { body })).body
     cli.show(flags, lease, () => describeLease(cli, lease))

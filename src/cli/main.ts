@@ -2,13 +2,13 @@
  * The command line. Only names and summaries are here; a command's own file is loaded when it is called or its help is
  * asked for, so that `--help` answers at once.
  */
-import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { createCli, type Cli, type CommandModule } from './support/cli.ts'
 import { CliError, exitCodes, messageOf } from './support/errors.ts'
 import { processIo, type Io } from './support/io.ts'
 import { withConnection } from './support/options.ts'
 import { printable } from './support/text.ts'
+import { packageVersion } from './support/version.ts'
 
 interface Entry {
   name: string
@@ -46,11 +46,6 @@ const entries: readonly Entry[] = [
   { name: 'admin', summary: "lease audit, and others' leases", group: operating, load: () => import('./admin.ts') },
 ]
 
-const version = (): string => {
-  const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
-  return manifest.version
-}
-
 const takesValue = new Set(['--url', '--data', '--config'])
 
 /** The word that names the command: the first that is neither an option before it nor such an option's value. */
@@ -76,7 +71,7 @@ const build = async (argv: readonly string[], cli: Cli): Promise<Command> => {
       outputError: (text, write) => write(text.replace(/^error: /, 'leasehold: ')),
     })
     .configureHelp({ helpWidth: 110, subcommandTerm: (command) => `${command.name()}${command.alias() ? `|${command.alias()}` : ''}` })
-    .version(version(), '-V, --version', 'print the version')
+    .version(packageVersion(), '-V, --version', 'print the version')
     .helpCommand(false)
   withConnection(program)
   const called = calledName(argv)
@@ -107,7 +102,9 @@ export const runCli = async (words: readonly string[], io: Io = processIo()): Pr
     if (!(error instanceof CliError)) {
       const fromSystem = typeof (error as { code?: unknown }).code === 'string'
       // A fault of ours needs its place; one of the system (no space, no permission) is told by its message.
-      io.err(`leasehold: ${printable(messageOf(error))}\n${fromSystem || !(error instanceof Error) ? '' : `${error.stack?.split('\n').slice(1, 4).join('\n')}\n`}`)
+      io.err(
+        `leasehold: ${printable(messageOf(error))}\n${fromSystem || !(error instanceof Error) ? '' : `${error.stack?.split('\n').slice(1, 4).join('\n')}\n`}`,
+      )
       return exitCodes.failure
     }
     io.err(`leasehold: ${printable(error.message)}\n`)

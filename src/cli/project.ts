@@ -36,7 +36,11 @@ export const define = (command: Command, cli: Cli): void => {
     )
   })
 
-  const remove = command.command('delete').summary('delete a project').description('Deletes a project that owns nothing live any more.').argument('<name>')
+  const remove = command
+    .command('delete')
+    .summary('delete a project')
+    .description('Deletes a project that owns nothing live any more.')
+    .argument('<name>')
   withJson(withConnection(remove))
   examples(remove, 'project delete web')
   act(remove, async (flags, name = '') => {

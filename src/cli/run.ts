@@ -105,7 +105,8 @@ const reuse = async (cli: Cli, { client }: Session, keeper: ClaimKeeper, flags: 
     await keeper.settle(lease)
     throw new CliError(`lease ${lease.id} (${lease.slug}) has ended: it is ${lease.state}`)
   }
-  if (lease.state === 'provisioning') throw new CliError(`lease ${lease.id} is not ready yet; wait with "leasehold status ${lease.id} --wait"`)
+  if (lease.state === 'provisioning')
+    throw new CliError(`lease ${lease.id} is not ready yet; wait with "leasehold status ${lease.id} --wait"`)
   await keeper.use(lease, flags['reclaim'] ? 'reclaim' : 'use')
   const idle = idleSeconds(flags)
   const touched = await beat(client, lease.id, idle === undefined ? {} : { idleTimeoutSeconds: idle })
@@ -113,7 +114,14 @@ const reuse = async (cli: Cli, { client }: Session, keeper: ClaimKeeper, flags: 
   return touched
 }
 
-const runInside = async (cli: Cli, { client }: Session, lease: LeaseView, words: string[], interrupts: Interrupts, flags: Flags): Promise<number> => {
+const runInside = async (
+  cli: Cli,
+  { client }: Session,
+  lease: LeaseView,
+  words: string[],
+  interrupts: Interrupts,
+  flags: Flags,
+): Promise<number> => {
   if (lease.accessWarning !== null) cli.warn(lease.accessWarning)
   const early = interrupts.abortOnNext()
   const { access } = await readAccess(client, lease, early)

@@ -44,8 +44,13 @@ const ofLease = async (cli: Cli, flags: Flags, identifier: string): Promise<void
   const { lease, settled } = await waitUntilSettled(session, first, limitMs)
   cli.show(flags, lease, () => describeLease(cli, lease))
   await settleAll(keeper, [lease])
-  if (!settled) throw new CliError(`lease ${lease.id} is still ${hasEnded(lease) ? 'being removed' : lease.state} after ${limitMs / 1000} s`, exitCodes.waitTimeout)
-  if (lease.state === 'failed') throw new CliError(`lease ${lease.id} failed: ${lease.failureError ?? lease.failureCode ?? 'no reason given'}`)
+  if (!settled)
+    throw new CliError(
+      `lease ${lease.id} is still ${hasEnded(lease) ? 'being removed' : lease.state} after ${limitMs / 1000} s`,
+      exitCodes.waitTimeout,
+    )
+  if (lease.state === 'failed')
+    throw new CliError(`lease ${lease.id} failed: ${lease.failureError ?? lease.failureCode ?? 'no reason given'}`)
 }
 
 /** Ready; or ended with nothing left, or with a box that is left on purpose. */
@@ -80,7 +85,10 @@ const describeCoordinator = (cli: Cli, url: string, status: StatusView): string 
   const head = cli.fields([
     ['coordinator', `${url}, version ${status.version}, installation ${status.installation}`],
     ['database', status.database],
-    ['clock', `${status.now}${Math.abs(status.clockSkewMs) >= 1000 ? `, wall clock ${status.clockSkewMs > 0 ? 'ahead' : 'behind'} by ${Math.abs(status.clockSkewMs)} ms` : ''}`],
+    [
+      'clock',
+      `${status.now}${Math.abs(status.clockSkewMs) >= 1000 ? `, wall clock ${status.clockSkewMs > 0 ? 'ahead' : 'behind'} by ${Math.abs(status.clockSkewMs)} ms` : ''}`,
+    ],
     ['expiry', status.expiryPaused === null ? null : `paused: ${status.expiryPaused}`],
     ['leases', counts(status.counts.leases)],
     ['instances', counts(status.counts.instances)],

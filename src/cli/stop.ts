@@ -39,15 +39,22 @@ const stop = async (cli: Cli, flags: Flags, identifier: string): Promise<void> =
   }
   const limitMs = flags['wait'] === false ? 0 : ((flags['waitTimeout'] as number | undefined) ?? proofMs)
   const { lease, final } = await waitForRemoval(client, released, limitMs)
-  cli.show(flags, lease, () => (final ? `${lease.id} (${lease.slug}) is ${lease.state}, and nothing of it is left\n` : describeLease(cli, lease)))
+  cli.show(flags, lease, () =>
+    final ? `${lease.id} (${lease.slug}) is ${lease.state}, and nothing of it is left\n` : describeLease(cli, lease),
+  )
   if (final) {
     await keeper.settle(lease)
     return
   }
   if (flags['wait'] === false) return
   const look = `It is tried again; look with "leasehold status ${lease.id}"`
-  if (lease.cleanup.state === 'failed') throw new CliError(`the removal of ${lease.id} failed: ${lease.cleanup.error ?? 'no reason given'}. ${look}`, exitCodes.removalFailed)
-  if (lease.cleanup.state === 'held') throw new CliError(`the removal of ${lease.id} is held by ${lease.cleanup.heldBy ?? 'someone'}; lift that first`, exitCodes.removalFailed)
+  if (lease.cleanup.state === 'failed')
+    throw new CliError(`the removal of ${lease.id} failed: ${lease.cleanup.error ?? 'no reason given'}. ${look}`, exitCodes.removalFailed)
+  if (lease.cleanup.state === 'held')
+    throw new CliError(
+      `the removal of ${lease.id} is held by ${lease.cleanup.heldBy ?? 'someone'}; lift that first`,
+      exitCodes.removalFailed,
+    )
   throw new CliError(`${lease.id} is ${lease.state}, its removal is not proved within ${limitMs / 1000} s. ${look}`, exitCodes.waitTimeout)
 }
 

@@ -63,6 +63,7 @@ const defineCreate = (command: Command, cli: Cli): void => {
     }
     const { token, secret } = (await client.call<{ token: TokenView; secret: string }>('POST', '/v1/tokens', { body })).body
     cli.show(flags, { ...token, secret }, () => `${secret}\n`)
-    if (!flags.json) cli.say(`token ${token.name} (${token.id}), role ${token.role}, ${token.project ?? 'every project'}; its secret is not shown again`)
+    if (!flags.json)
+      cli.say(`token ${token.name} (${token.id}), role ${token.role}, ${token.project ?? 'every project'}; its secret is not shown again`)
   })
 }

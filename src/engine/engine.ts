@@ -15,7 +15,6 @@ import { createSignals } from './signals.ts'
 
 export interface EngineOptions {
   store: Store
-  /** Told the installation's id, because providers write it on what they create. */
   providers: readonly Provider[]
   log: Log
   version: string

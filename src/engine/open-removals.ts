@@ -10,7 +10,7 @@ import type { Tx } from '../store/store.ts'
 import type { RemovalId } from '../model/ids.ts'
 import { event, instanceTarget, leaseTarget } from './record.ts'
 
-export type RemovalCause = 'released' | 'expired' | 'cancelled' | 'create-interrupted' | 'late-arrival' | 'admin'
+export type RemovalCause = 'released' | 'expired' | 'cancelled' | 'create-interrupted' | 'leftover' | 'admin'
 
 export interface Ended {
   instance: InstanceRow
@@ -71,8 +71,8 @@ export const openRemovals = async (tx: Tx, ended: readonly Ended[]): Promise<voi
       lock_until: null,
     })),
   )
-  // What surfaced late is a leftover of an earlier attempt: the instance itself goes on with a newer one.
-  const living = fresh.filter((one) => one.instance.state !== 'terminated' && one.cause !== 'late-arrival')
+  // A leftover of an earlier attempt: the instance itself goes on with a newer one.
+  const living = fresh.filter((one) => one.instance.state !== 'terminated' && one.cause !== 'leftover')
   await updateEach(
     tx,
     'instances',

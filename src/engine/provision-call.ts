@@ -60,7 +60,7 @@ export const applyCreated = async (tx: Tx, held: Held, work: ProvisionWork, reso
   ])
   // A live lease has a newer box: this removal is not its end, and does not show as its cleanup.
   const lease = instance.lease_id ? await leaseById(tx, instance.lease_id) : undefined
-  await openRemovals(tx, [{ instance, lease: lease && !isLive(lease.state) ? lease : null, attempt, cause: 'late-arrival' }])
+  await openRemovals(tx, [{ instance, lease: lease && !isLive(lease.state) ? lease : null, attempt, cause: 'leftover' }])
 }
 
 export const applyRejected = async (

@@ -63,8 +63,12 @@ export const giveUp = async (tx: Tx, held: Held, work: ProvisionWork, code: stri
 /** One more attempt for the same ref: all before are proved absent, so nothing is made twice. */
 export const openNextAttempt = async (tx: Tx, held: Held, work: ProvisionWork): Promise<void> => {
   const fresh = await reload(tx, held, work)
-  if (!fresh?.attempt || fresh.attempt.outcome !== 'absent') return
-  const last: AttemptRow = fresh.attempt
+  if (fresh?.attempt?.outcome === 'absent') await insertNextAttempt(tx, { ...fresh, attempt: fresh.attempt })
+}
+
+/** The caller holds the instance's lock, and knows that no box of the attempt before can serve. */
+export const insertNextAttempt = async (tx: Tx, fresh: ProvisionWork & { attempt: AttemptRow }): Promise<void> => {
+  const last = fresh.attempt
   await tx.db
     .insertInto('attempts')
     .values({

@@ -1,5 +1,5 @@
 /** What a look for an attempt found: adopted, taken back, proved absent, or left alone (leases R8, R9; decisions 3). */
-import { nextLookMs, provedAbsent } from '../model/provision.ts'
+import { mostAttempts, nextLookMs, provedAbsent } from '../model/provision.ts'
 import { redact } from '../lib/redact.ts'
 import type { FoundResource, Provider } from '../providers/contract.ts'
 import { attemptById, identityColumns, updateAttempt, type AttemptRow } from '../store/attempts.ts'
@@ -10,7 +10,7 @@ import type { Tx } from '../store/store.ts'
 import { openRemovals } from './open-removals.ts'
 import type { Held } from './pipeline.ts'
 import { bind } from './provision-bound.ts'
-import { failLease } from './provision-end.ts'
+import { failLease, insertNextAttempt } from './provision-end.ts'
 import { reload, type ProvisionWork } from './provision-load.ts'
 import { event, instanceTarget, leaseTarget, reportFinding } from './record.ts'
 
@@ -82,6 +82,11 @@ export const applyFound = async (tx: Tx, held: Held, work: ProvisionWork, found:
   ])
   if (adopt || fresh.wanted.kind === 'ended') return bind(tx, { ...fresh, attempt }, adopt, adopt)
   const { lease, instance } = fresh
+  if (!adoptable && fresh.wanted.replayable && attempt.number < mostAttempts) {
+    // It is not whole, so it is no box; its client still waits. What is left of it goes, and one more is made under the same ref.
+    await openRemovals(tx, [{ instance, lease: null, attempt, cause: 'leftover' }])
+    return insertNextAttempt(tx, { ...fresh, attempt })
+  }
   await tx.db
     .updateTable('instances')
     .set({ ...unlocked(null), attempt_id: attempt.id, scope: attempt.scope, location: attempt.location, changed_at: tx.now })

@@ -70,8 +70,8 @@ const callCreate = async (
     // We go on without the answer, but should it still come, what it says is kept: it wins over whatever was concluded meanwhile.
     creating
       ?.then(
-        (late) => {
-          if (late.kind === 'created') return context.store.write((tx) => applyCreated(tx, held, work, late.resource, late.ready))
+        async (late) => {
+          if (late.kind === 'created') await context.store.write((tx) => applyCreated(tx, held, work, late.resource, late.ready))
         },
         () => {},
       )

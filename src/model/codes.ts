@@ -88,8 +88,12 @@ export const eventCodes = {
 export type EventCode = keyof typeof eventCodes
 export type EventPayload<C extends EventCode> = Parameters<(typeof eventCodes)[C]['text']>[0]
 
+/** One line, whatever a provider or a user put into the payload. */
 export const eventText = <C extends EventCode>(code: C, payload: EventPayload<C>): string =>
-  (eventCodes[code] as Entry<EventPayload<C>>).text(payload)
+  (eventCodes[code] as Entry<EventPayload<C>>)
+    .text(payload)
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim()
 
 /** What a finding says stands; it resolves by itself when that ends. */
 export const findingCodes = {

@@ -188,18 +188,18 @@ export const resolveConfig = (sources: ConfigSources): ConfigResult => {
 }
 
 /** The value as it may be shown: a token as `***`, a database address without its password. */
-export const shownValue = (name: SettingName, value: unknown): string | number | null => {
-  if (value === null || value === undefined) return null
+export const shownValue = (name: SettingName, value: string | number | null): string | number | null => {
+  if (value === null) return null
   const secret = definitions[name].secret
   if (secret === 'whole') return '***'
   if (secret === 'password') return withoutPassword(String(value))
-  return typeof value === 'number' ? value : String(value)
+  return value
 }
 
 const withoutPassword = (address: string): string => {
   if (!URL.canParse(address)) return '***'
   const url = new URL(address)
   if (url.password !== '') url.password = '***'
-  for (const key of [...url.searchParams.keys()]) if (/pass/i.test(key)) url.searchParams.set(key, '***')
+  for (const key of Array.from(url.searchParams.keys())) if (/pass/i.test(key)) url.searchParams.set(key, '***')
   return url.toString()
 }

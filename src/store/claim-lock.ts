@@ -27,7 +27,8 @@ const createEmpty = (file: string): void => {
 
 const inodeOf = (file: string): bigint | null => statSync(file, { bigint: true, throwIfNoEntry: false })?.ino ?? null
 
-const tryLock = async (file: string): Promise<(() => void) | null> => {
+/** Takes the lock, or answers null when somebody has it. It is let go by the function returned, or when this process dies. */
+export const tryFileLock = async (file: string): Promise<(() => void) | null> => {
   const { DatabaseSync } = await import('node:sqlite')
   createEmpty(file)
   const before = inodeOf(file)
@@ -54,11 +55,11 @@ const tryLock = async (file: string): Promise<(() => void) | null> => {
 export const withClaimLock = async <T>(file: string, work: (lock: HeldLock) => Promise<T> | T, timeoutMs = 10_000): Promise<T> => {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const deadline = performance.now() + timeoutMs
-  let release = await tryLock(file)
+  let release = await tryFileLock(file)
   while (release === null) {
     if (performance.now() > deadline) throw new ClaimLockTimeout(`another process has held ${file} for ${timeoutMs / 1000} s; try again`)
     await sleep(5 + Math.random() * 20)
-    release = await tryLock(file)
+    release = await tryFileLock(file)
   }
   try {
     return await work({ discard: () => rmSync(file, { force: true }) })

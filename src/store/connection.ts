@@ -14,7 +14,7 @@ import {
 } from 'kysely'
 import type { Schema } from './schema.ts'
 
-export type Execute = (query: CompiledQuery) => Promise<QueryResult<any>>
+export type Execute = (query: CompiledQuery) => Promise<QueryResult<never>>
 
 const dialects = {
   sqlite: { adapter: SqliteAdapter, introspector: SqliteIntrospector, compiler: SqliteQueryCompiler },

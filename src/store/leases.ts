@@ -131,18 +131,25 @@ export const forgiveIdleness = async (tx: Tx, from: number, to: number, until: n
   return Number(result.numUpdatedRows)
 }
 
-export const createRequest = (session: Session, project: string, requestKey: string): Promise<CreateRequestRow | undefined> =>
-  session.db
-    .selectFrom('create_requests')
-    .selectAll()
-    .where('project', '=', project)
-    .where('request_key', '=', requestKey)
-    .executeTakeFirst()
+/** Keys are random and long: one stands for one create, whatever the project. */
+export const createRequest = (session: Session, requestKey: string): Promise<CreateRequestRow | undefined> =>
+  session.db.selectFrom('create_requests').selectAll().where('request_key', '=', requestKey).executeTakeFirst()
 
-export const putCreateRequest = async (tx: Tx, row: Omit<CreateRequestRow, 'created_at'>): Promise<void> => {
-  await tx.db
+/** Of two that come at once one waits for the other and loses. @returns false when the key is known already, as created or as cancelled */
+export const claimCreateRequest = async (tx: Tx, row: Omit<CreateRequestRow, 'created_at'>): Promise<boolean> => {
+  const result = await tx.db
     .insertInto('create_requests')
     .values({ ...row, created_at: tx.now })
-    .onConflict((conflict) => conflict.columns(['project', 'request_key']).doUpdateSet({ state: row.state, lease_id: row.lease_id }))
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst()
+  return (result.numInsertedOrUpdatedRows ?? 0n) > 0n
+}
+
+/** The tombstone: written before the lease is looked for, so that a create under way is either seen or refused. */
+export const cancelCreateRequest = async (tx: Tx, row: Pick<CreateRequestRow, 'project' | 'request_key' | 'lease_id'>): Promise<void> => {
+  await tx.db
+    .insertInto('create_requests')
+    .values({ ...row, state: 'canceled', request_hash: null, created_at: tx.now })
+    .onConflict((conflict) => conflict.column('request_key').doUpdateSet({ state: 'canceled' }))
     .execute()
 }

@@ -1,5 +1,6 @@
 /** Brings a database forward, one transaction a migration, under a lock that the caller holds. */
 import { sql, type Kysely } from 'kysely'
+import type { Schema } from './schema.ts'
 import { migrations as all, type Migration } from './migrations/index.ts'
 
 export class DatabaseTooNewError extends Error {
@@ -11,7 +12,7 @@ interface SchemaRow {
   oldest_binary: number
 }
 
-const read = async (db: Kysely<any>): Promise<SchemaRow> => {
+const read = async (db: Kysely<Schema>): Promise<SchemaRow> => {
   await sql`create table if not exists schema_version (id integer primary key, version bigint not null, oldest_binary bigint not null)`.execute(
     db,
   )
@@ -24,7 +25,7 @@ const read = async (db: Kysely<any>): Promise<SchemaRow> => {
  * newest migration; it refuses only a database whose contract marks say that it is too old (decisions 7).
  * @throws DatabaseTooNewError
  */
-export const migrateWithin = async (db: Kysely<any>, migrations: readonly Migration[] = all): Promise<{ from: number; to: number }> => {
+export const migrateWithin = async (db: Kysely<Schema>, migrations: readonly Migration[] = all): Promise<{ from: number; to: number }> => {
   const known = migrations.at(-1)?.number ?? 0
   const now = await read(db)
   if (now.oldest_binary > known)

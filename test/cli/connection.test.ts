@@ -20,7 +20,9 @@ const withAdminToken = (): void => {
   writeFileSync(join(box.data, 'admin.token'), 'admin-secret\n', { mode: 0o600 })
 }
 const rows = (out: string): Record<string, { value: unknown; origin: string }> =>
-  Object.fromEntries((JSON.parse(out) as { name: string; value: unknown; origin: string }[]).map(({ name, value, origin }) => [name, { value, origin }]))
+  Object.fromEntries(
+    (JSON.parse(out) as { name: string; value: unknown; origin: string }[]).map(({ name, value, origin }) => [name, { value, origin }]),
+  )
 
 describe('which coordinator and which token', () => {
   it('none is configured: says what to run', async () => {
@@ -51,7 +53,9 @@ describe('which coordinator and which token', () => {
 
   it("does not send this machine's admin.token to another one", async () => {
     withAdminToken()
-    const { out } = await box.run(['config', '--json'], { environment: { LEASEHOLD_DATA: box.data, LEASEHOLD_URL: 'http://198.51.100.7:7400' } })
+    const { out } = await box.run(['config', '--json'], {
+      environment: { LEASEHOLD_DATA: box.data, LEASEHOLD_URL: 'http://198.51.100.7:7400' },
+    })
     expect(rows(out)['token']).toEqual({ value: null, origin: 'default' })
     const own = await box.run(['config', '--json'], { environment: { LEASEHOLD_DATA: box.data, LEASEHOLD_URL: 'http://localhost:7400' } })
     expect(rows(own.out)['token']).toEqual({ value: '***', origin: `file ${box.data}/admin.token` })
@@ -61,7 +65,9 @@ describe('which coordinator and which token', () => {
     await coordinator.close()
     const { status, err } = await box.run(['list'])
     expect(status).toBe(1)
-    expect(err).toMatch(/^leasehold: no coordinator answers at http:\/\/127\.0\.0\.1:\d+ \(from environment LEASEHOLD_URL\): .*ECONNREFUSED.*"leasehold serve".*\n$/)
+    expect(err).toMatch(
+      /^leasehold: no coordinator answers at http:\/\/127\.0\.0\.1:\d+ \(from environment LEASEHOLD_URL\): .*ECONNREFUSED.*"leasehold serve".*\n$/,
+    )
   })
 
   it('something else listens there: says so', async () => {
@@ -136,7 +142,10 @@ describe('leasehold config', () => {
     expect(rows((await box.run(['config', '--json'], { environment: {} })).out)['port']).toEqual({ value: 2, origin: `file ${here}:2` })
     write(named, '\n\nport: 3\ndata: d\n')
     const { out } = await box.run(['config', '--json', '--config', '../other.yml'], { environment: {} })
-    expect(rows(out)).toMatchObject({ port: { value: 3, origin: `file ${named}:3` }, data: { value: join(box.root, 'd'), origin: `file ${named}:4` } })
+    expect(rows(out)).toMatchObject({
+      port: { value: 3, origin: `file ${named}:3` },
+      data: { value: join(box.root, 'd'), origin: `file ${named}:4` },
+    })
   })
 
   it.each([
@@ -175,7 +184,13 @@ describe('leasehold doctor', () => {
       path === '/v1/doctor' ? { status: 200, body: { checks: [{ name: 'boxes', level: 'ok', message: 'fine', remedy: null }] } } : null
     const { status, out } = await box.run(['doctor', '--json'])
     expect(status).toBe(0)
-    expect((JSON.parse(out) as { name: string }[]).map(({ name }) => name)).toEqual(['data-folder', 'admin-token', 'claims', 'coordinator', 'boxes'])
+    expect((JSON.parse(out) as { name: string }[]).map(({ name }) => name)).toEqual([
+      'data-folder',
+      'admin-token',
+      'claims',
+      'coordinator',
+      'boxes',
+    ])
     withAdminToken()
     chmodSync(join(box.data, 'admin.token'), 0o644)
     const open = await box.run(['doctor'])

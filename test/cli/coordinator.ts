@@ -173,7 +173,9 @@ export const startCoordinator = async (): Promise<FakeCoordinator> => {
     const reply = fake.override(seen, fake) ?? contract(fake, seen)
     if (reply === 'drop') request.socket.destroy()
     if (typeof reply === 'string') return
-    response.writeHead(reply.status, { 'content-type': 'application/json' }).end(typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body))
+    response
+      .writeHead(reply.status, { 'content-type': 'application/json' })
+      .end(typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body))
   }
   const fake: FakeCoordinator = {
     url: '',

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Claim } from '../../src/model/claim.ts'
-import type { EventView, LeaseView } from '../../src/model/wire.ts'
+import type { LeaseView } from '../../src/model/wire.ts'
 import { openClaims } from '../../src/store/claims.ts'
 import { cleanup, leaseView, startCoordinator, type FakeCoordinator } from './coordinator.ts'
 import { sandbox, type Sandbox } from './run-cli.ts'
@@ -26,7 +26,18 @@ const only = <T>(list: T[]): T => {
 
 describe('lease create and warmup', () => {
   it.each([[['lease', 'create']], [['warmup']]])('%j prints the lease with its token, and writes a ready claim', async (words) => {
-    const { status, out, err } = await box.run([...words, '--slug', 'nightly', '--ttl', '1h30m', '--idle', '90s', '--label', 'a=b', '--json'])
+    const { status, out, err } = await box.run([
+      ...words,
+      '--slug',
+      'nightly',
+      '--ttl',
+      '1h30m',
+      '--idle',
+      '90s',
+      '--label',
+      'a=b',
+      '--json',
+    ])
     expect([status, err]).toEqual([0, ''])
     const lease = JSON.parse(out) as LeaseView & { leaseToken: string }
     expect(lease).toMatchObject({ slug: 'nightly', ttlSeconds: 5400, idleTimeoutSeconds: 90, state: 'active', leaseToken: 'lt_secret' })
@@ -49,7 +60,10 @@ describe('lease create and warmup', () => {
       return null
     }
     await box.run(['warmup'])
-    const { leaseID, createAttemptID } = coordinator.calls('POST', /^\/v1\/leases$/)[0]?.body as { leaseID: string; createAttemptID: string }
+    const { leaseID, createAttemptID } = only(coordinator.calls('POST', /^\/v1\/leases$/)).body as {
+      leaseID: string
+      createAttemptID: string
+    }
     expect(createAttemptID).toMatch(/^cat_[0-9a-f]{32}$/)
     expect(only(during)).toMatchObject({ leaseID, createAttemptID, labels: { state: 'provisioning' } })
     expect(only(claims()).labels['state']).toBe('ready')
@@ -82,7 +96,9 @@ describe('lease create and warmup', () => {
 
   it('says the caps that were applied, on stderr', async () => {
     coordinator.override = ({ method, path }) =>
-      method === 'POST' && path === '/v1/leases' ? { status: 201, body: { lease: leaseView(), leaseToken: 't', warnings: ['ttl is capped at 86400 s'] } } : null
+      method === 'POST' && path === '/v1/leases'
+        ? { status: 201, body: { lease: leaseView(), leaseToken: 't', warnings: ['ttl is capped at 86400 s'] } }
+        : null
     const { status, err } = await box.run(['warmup', '--ttl', '100h'])
     expect(status).toBe(0)
     expect(err).toContain('warning: ttl is capped at 86400 s\n')
@@ -104,7 +120,8 @@ describe('lease create and warmup', () => {
 
   it('keeps the claim when a refusal follows a lost answer: the first may have made something', async () => {
     let calls = 0
-    coordinator.override = ({ path }) => (path !== '/v1/leases' ? null : ++calls === 1 ? 'drop' : { status: 401, body: { error: 'unauthorized', message: 'no' } })
+    coordinator.override = ({ path }) =>
+      path !== '/v1/leases' ? null : ++calls === 1 ? 'drop' : { status: 401, body: { error: 'unauthorized', message: 'no' } }
     expect((await box.run(['warmup'])).status).toBe(1)
     expect(only(claims()).labels['state']).toBe('provisioning')
   })
@@ -112,14 +129,24 @@ describe('lease create and warmup', () => {
   it('reports a create that failed, with what is left of it', async () => {
     coordinator.override = ({ method, path }) =>
       method === 'POST' && path === '/v1/leases'
-        ? { status: 202, body: { lease: leaseView({ state: 'failed', endedAt: '2030-01-01T00:00:01.000Z', failureError: 'no room', cleanup: cleanup('removing') }) } }
+        ? {
+            status: 202,
+            body: {
+              lease: leaseView({
+                state: 'failed',
+                endedAt: '2030-01-01T00:00:01.000Z',
+                failureError: 'no room',
+                cleanup: cleanup('removing'),
+              }),
+            },
+          }
         : null
     const { status, err } = await box.run(['warmup'])
     expect(status).toBe(1)
     expect(err).toContain('failed: no room; what may be left of it is being removed')
   })
 
-  it('--id is the repeatable create by an id of one\'s own (leases R11)', async () => {
+  it("--id is the repeatable create by an id of one's own (leases R11)", async () => {
     const argv = ['lease', 'create', '--id', 'lh_00000000000a', '--json']
     expect((await box.run(argv)).status).toBe(0)
     expect((await box.run(argv)).status).toBe(0)
@@ -193,7 +220,13 @@ describe('lease release and stop', () => {
     const store = openClaims(box.data)
     const lease = await warm()
     const { revision: _, ...claim } = only(claims())
-    await store.write(null, { ...claim, leaseID: 'lh_00000000000b', slug: '', labels: { state: 'provisioning' }, createAttemptID: `cat_${'0'.repeat(32)}` })
+    await store.write(null, {
+      ...claim,
+      leaseID: 'lh_00000000000b',
+      slug: '',
+      labels: { state: 'provisioning' },
+      createAttemptID: `cat_${'0'.repeat(32)}`,
+    })
     const { status } = await box.run(['stop', 'lh_00000000000b'])
     expect(status).toBe(0)
     expect(only(coordinator.calls('POST', /cancel-create$/)).body).toEqual({ createAttemptID: `cat_${'0'.repeat(32)}` })
@@ -203,7 +236,11 @@ describe('lease release and stop', () => {
   it.each([['list'], ['status'], ['lease get']])('%s drops the claim of a lease that is seen to be gone, and no other', async (words) => {
     const gone = await warm('--slug', 'gone')
     const live = await warm('--slug', 'live')
-    Object.assign(coordinator.leases.get(gone.id) as LeaseView, { state: 'expired', endedAt: '2030-01-01T00:00:02.000Z', cleanup: cleanup('gone') })
+    Object.assign(coordinator.leases.get(gone.id) as LeaseView, {
+      state: 'expired',
+      endedAt: '2030-01-01T00:00:02.000Z',
+      cleanup: cleanup('gone'),
+    })
     await box.run([...words.split(' '), ...(words === 'list' ? [] : [gone.id])])
     expect(claims().map(({ leaseID }) => leaseID)).toEqual([live.id])
   })
@@ -213,7 +250,11 @@ describe('lease release and stop', () => {
     const store = openClaims(box.data)
     const claim = only(claims())
     await store.write(claim, { ...claim, coordinator: 'http://elsewhere' })
-    Object.assign(coordinator.leases.get(lease.id) as LeaseView, { state: 'expired', endedAt: '2030-01-01T00:00:02.000Z', cleanup: cleanup('gone') })
+    Object.assign(coordinator.leases.get(lease.id) as LeaseView, {
+      state: 'expired',
+      endedAt: '2030-01-01T00:00:02.000Z',
+      cleanup: cleanup('gone'),
+    })
     await box.run(['list'])
     expect(claims()).toHaveLength(1)
   })
@@ -222,8 +263,14 @@ describe('lease release and stop', () => {
 describe('reading leases', () => {
   it('the table leaves out what ended and is gone, and says so; --all and --json have it', async () => {
     coordinator.leases.set('a', leaseView())
-    coordinator.leases.set('b', leaseView({ id: 'lh_00000000000b', state: 'released', endedAt: '2030-01-01T00:00:00.000Z', cleanup: cleanup('gone') }))
-    coordinator.leases.set('c', leaseView({ id: 'lh_00000000000c', state: 'released', endedAt: '2030-01-01T00:00:00.000Z', cleanup: cleanup('failed') }))
+    coordinator.leases.set(
+      'b',
+      leaseView({ id: 'lh_00000000000b', state: 'released', endedAt: '2030-01-01T00:00:00.000Z', cleanup: cleanup('gone') }),
+    )
+    coordinator.leases.set(
+      'c',
+      leaseView({ id: 'lh_00000000000c', state: 'released', endedAt: '2030-01-01T00:00:00.000Z', cleanup: cleanup('failed') }),
+    )
     const { out, err } = await box.run(['list'])
     expect(out).toContain('lh_0123456789ab')
     expect(out).toContain('lh_00000000000c')
@@ -238,10 +285,11 @@ describe('reading leases', () => {
     expect(coordinator.seen[0]?.query).toEqual({ state: 'expired', provider: 'process', owner: 'me', project: 'web', limit: '7' })
   })
 
-  it('a lease is the API\'s own object', async () => {
+  it("a lease is the API's own object", async () => {
     const lease = leaseView()
     coordinator.leases.set(lease.id, lease)
-    for (const words of [['lease', 'get'], ['status'], ['status', '--id']]) expect(JSON.parse((await box.run([...words, lease.id, '--json'])).out)).toEqual(lease)
+    for (const words of [['lease', 'get'], ['status'], ['status', '--id']])
+      expect(JSON.parse((await box.run([...words, lease.id, '--json'])).out)).toEqual(lease)
   })
 
   it('status --wait waits until it is ready, and is exit 5 when that takes too long', async () => {
@@ -250,7 +298,10 @@ describe('reading leases', () => {
     const { status, err } = await box.run(['status', lease.id, '--wait', '--wait-timeout', '150ms'])
     expect([status, err]).toEqual([5, expect.stringContaining('still provisioning')])
     let reads = 0
-    coordinator.override = ({ path }) => (path === `/v1/leases/${lease.id}` ? { status: 200, body: { lease: { ...lease, state: ++reads > 2 ? 'active' : 'provisioning' } } } : null)
+    coordinator.override = ({ path }) =>
+      path === `/v1/leases/${lease.id}`
+        ? { status: 200, body: { lease: { ...lease, state: ++reads > 2 ? 'active' : 'provisioning' } } }
+        : null
     expect((await box.run(['status', lease.id, '--wait'])).status).toBe(0)
   })
 
@@ -276,115 +327,14 @@ describe('claims list', () => {
     const bad = await box.run(['claims', 'list', '--json'])
     expect(bad.status).toBe(2)
     const list = JSON.parse(bad.out) as { claims: unknown[]; problems: unknown[] }
-    expect([list.claims.length, list.problems]).toEqual([1, [{ file: join(box.data, 'claims/lh_000000000001.json'), problem: 'is not JSON' }]])
-    expect(await box.run(['claims', 'list'])).toMatchObject({ status: 2, out: expect.stringContaining('brave-otter'), err: expect.stringContaining('is not JSON') })
-  })
-})
-
-describe('events', () => {
-  const event = (seq: number): EventView => ({
-    id: `ev_${seq}`,
-    seq,
-    at: '2030-01-01T00:00:00.000Z',
-    code: 'lease.created',
-    level: 'info',
-    project: 'default',
-    actor: 'admin',
-    message: `number ${seq}`,
-    targets: [{ type: 'lease', id: 'lh_0123456789ab', name: 'brave-otter' }],
-    payload: {},
-  })
-
-  it('reads page after page, in order, into one array', async () => {
-    coordinator.events = Array.from({ length: 1203 }, (_, at) => event(at + 1))
-    const { out } = await box.run(['events', '--target', 'brave-otter', '--json'])
-    expect((JSON.parse(out) as EventView[]).map(({ seq }) => seq)).toEqual(coordinator.events.map(({ seq }) => seq))
-    expect(coordinator.seen.every(({ query }) => query['target'] === 'brave-otter')).toBe(true)
-    expect(JSON.parse((await box.run(['events', '--after', '1200', '--limit', '2', '--json'])).out)).toEqual([event(1201), event(1202)])
-  })
-
-  it('--follow goes on where it was over a broken connection, one object per line', async () => {
-    coordinator.events = [event(1)]
-    let calls = 0
-    coordinator.override = () => {
-      calls += 1
-      if (calls === 2) coordinator.events.push(event(2), event(3))
-      return calls === 2 ? 'drop' : null
-    }
-    const { status, out, err } = await box.run(['events', '--follow', '--limit', '3', '--json'])
-    expect(status).toBe(0)
-    expect(out.trimEnd().split('\n').map((line) => (JSON.parse(line) as EventView).seq)).toEqual([1, 2, 3])
-    expect(err).toContain('trying on')
-    expect(coordinator.seen[0]?.query['waitSeconds']).toBe('25')
-  })
-})
-
-describe('admin lease-audit', () => {
-  const row = (cloudStatus: string) => ({ leaseID: 'lh_0123456789ab', slug: 's', state: 'expired', debt: [], cloudStatus, cloudState: null, message: null, cleanupError: null, cleanupRetryAt: null, cleanupAttempts: 0, cloudID: 'x' })
-  it.each([
-    ['found', 1],
-    ['error', 1],
-    ['missing', 0],
-  ])('--fail-on-live with a row that is %s is exit %i, the rows on stdout (leases R51)', async (cloudStatus, exit) => {
-    coordinator.override = () => ({ status: 200, body: { audits: [row(cloudStatus)] } })
-    const { status, out } = await box.run(['admin', 'lease-audit', '--fail-on-live', '--json'])
-    expect(status).toBe(exit)
-    expect(JSON.parse(out)).toEqual([row(cloudStatus)])
-    expect((await box.run(['admin', 'lease-audit', '--json'])).status).toBe(0)
-  })
-})
-
-describe('the other commands', () => {
-  it.each([
-    [['admin', 'release', 'lh_0123456789ab', '--delete'], 'POST', '/v1/admin/leases/lh_0123456789ab/release', { delete: true }],
-    [['admin', 'delete', 'lh_0123456789ab', '--force'], 'POST', '/v1/admin/leases/lh_0123456789ab/delete', {}],
-    [['token', 'create', 'ci', '--role', 'operator', '--project', 'web', '--expires', '30d'], 'POST', '/v1/tokens', { name: 'ci', role: 'operator', project: 'web', expiresInSeconds: 2_592_000 }],
-    [['token', 'revoke', 'tk_1'], 'DELETE', '/v1/tokens/tk_1', undefined],
-    [['project', 'create', 'web'], 'POST', '/v1/projects', { name: 'web' }],
-    [['project', 'delete', 'web'], 'DELETE', '/v1/projects/web', undefined],
-    [
-      ['backend', 'add', 'lab', '--provider', 'process', '--project', 'web', '--set', 'graceSeconds=10', '--set', 'mode=auto', '--default'],
-      'POST',
-      '/v1/backends',
-      { name: 'lab', provider: 'process', project: 'web', config: { graceSeconds: 10, mode: 'auto' }, isDefault: true },
-    ],
-    [['backend', 'remove', 'lab', '--project', 'web'], 'DELETE', '/v1/backends/lab', undefined],
-    [['hold', 'add', 'lh_0123456789ab', '--reason', 'r', '--for', '2h'], 'POST', '/v1/holds', { targetType: 'lease', targetID: 'lh_0123456789ab', reason: 'r', durationSeconds: 7200 }],
-    [['hold', 'add', 'machine:x', '--type', 'scope', '--reason', 'r'], 'POST', '/v1/holds', { targetType: 'scope', targetID: 'machine:x', reason: 'r' }],
-    [['hold', 'remove', 'hd_1'], 'DELETE', '/v1/holds/hd_1', undefined],
-    [['freeze', '--reason', 'r'], 'POST', '/v1/freezes', { reason: 'r' }],
-    [['freeze', '--scope', 'machine:x', '--reason', 'r'], 'POST', '/v1/freezes', { scope: 'machine:x', reason: 'r' }],
-    [['unfreeze'], 'DELETE', '/v1/freezes/*', undefined],
-    [['unfreeze', '--scope', 'machine:x'], 'DELETE', '/v1/freezes/machine%3Ax', undefined],
-  ] as const)('%j sends %s %s', async (argv, method, path, body) => {
-    const object = { ...leaseView(), name: 'n', targetType: 'lease', targetID: 't', until: null, project: 'p' }
-    coordinator.override = () => ({
-      status: 200,
-      body: { lease: object, token: object, secret: 's3', project: object, backend: object, hold: object, freeze: object },
+    expect([list.claims.length, list.problems]).toEqual([
+      1,
+      [{ file: join(box.data, 'claims/lh_000000000001.json'), problem: 'is not JSON' }],
+    ])
+    expect(await box.run(['claims', 'list'])).toMatchObject({
+      status: 2,
+      out: expect.stringContaining('brave-otter'),
+      err: expect.stringContaining('is not JSON'),
     })
-    const { status, out, err } = await box.run([...argv, '--json'])
-    expect([status, err]).toEqual([0, ''])
-    expect(only(coordinator.seen)).toMatchObject({ method, path, body })
-    expect(JSON.parse(out)).toEqual(argv[0] === 'token' && argv[1] === 'create' ? { ...object, secret: 's3' } : object)
-  })
-
-  it.each([
-    [['instances', '--state', 'busy'], '/v1/instances', 'instances', { state: 'busy' }],
-    [['findings', '--state', 'open'], '/v1/findings', 'findings', { state: 'open' }],
-    [['token', 'list'], '/v1/tokens', 'tokens', {}],
-    [['project', 'list'], '/v1/projects', 'projects', {}],
-    [['backend', 'list', '--project', 'web'], '/v1/backends', 'backends', { project: 'web' }],
-    [['hold', 'list'], '/v1/holds', 'holds', {}],
-    [['freeze', '--list'], '/v1/freezes', 'freezes', {}],
-  ] as const)('%j prints one array', async (argv, path, name, query) => {
-    coordinator.override = () => ({ status: 200, body: { [name]: [{ id: 'x' }] } })
-    const { status, out } = await box.run([...argv, '--json'])
-    expect([status, JSON.parse(out)]).toEqual([0, [{ id: 'x' }]])
-    expect(only(coordinator.seen)).toMatchObject({ method: 'GET', path, query })
-  })
-
-  it('a token for people is the secret alone on stdout, so that a script can take it', async () => {
-    coordinator.override = () => ({ status: 201, body: { token: { id: 'tk_1', name: 'ci', role: 'user', project: null }, secret: 's3' } })
-    expect(await box.run(['token', 'create', 'ci'])).toEqual({ status: 0, out: 's3\n', err: 'token ci (tk_1), role user, every project; its secret is not shown again\n' })
   })
 })

@@ -29,7 +29,12 @@ export const sandbox = (url: string): Sandbox => {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'leasehold-cli-')))
   const repository = join(root, 'repository')
   mkdirSync(join(repository, '.git'), { recursive: true })
-  const environment = { PATH: process.env['PATH'] ?? '', LEASEHOLD_URL: url, LEASEHOLD_DATA: join(root, 'data'), LEASEHOLD_TOKEN: 'canary-token' }
+  const environment = {
+    PATH: process.env['PATH'] ?? '',
+    LEASEHOLD_URL: url,
+    LEASEHOLD_DATA: join(root, 'data'),
+    LEASEHOLD_TOKEN: 'canary-token',
+  }
   return {
     root,
     data: join(root, 'data'),

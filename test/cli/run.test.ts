@@ -21,9 +21,11 @@ afterEach(async () => {
 })
 
 const claims = (): Claim[] => openClaims(box.data).list().claims
+const creates = (): unknown[] => coordinator.calls('POST', /^\/v1\/leases$/).map(({ body }) => body)
 const releases = (): unknown[] => coordinator.calls('POST', /\/release$/).map(({ body }) => body)
 const until = async (what: string, condition: () => boolean, limitMs = 10_000): Promise<void> => {
-  for (const deadline = performance.now() + limitMs; !condition(); await sleep(10)) if (performance.now() > deadline) throw new Error(`never: ${what}`)
+  for (const deadline = performance.now() + limitMs; !condition(); await sleep(10))
+    if (performance.now() > deadline) throw new Error(`never: ${what}`)
 }
 
 describe('run', () => {
@@ -38,16 +40,27 @@ describe('run', () => {
 
   it('takes what stands behind -- for the command, its own flags and words included', async () => {
     let command: string[] = []
-    const door = () => Promise.resolve({ ...openDoor, spawnInBox: (...call: Parameters<typeof openDoor.spawnInBox>) => ((command = call[1]), openDoor.spawnInBox(call[0], ['true'], call[2])) })
+    const door = () =>
+      Promise.resolve({
+        ...openDoor,
+        spawnInBox: (...call: Parameters<typeof openDoor.spawnInBox>) => (
+          (command = call[1]),
+          openDoor.spawnInBox(call[0], ['true'], call[2])
+        ),
+      })
     await box.run(['run', '--ttl', '5m', '--', 'tool', '--data', 'x', '--', '-q', 'list'], { door })
     expect(command).toEqual(['tool', '--data', 'x', '--', '-q', 'list'])
     await box.run(['run', 'tool', '--json', '-n'], { door })
     expect(command).toEqual(['tool', '--json', '-n'])
   })
 
-  it('runs in the caller\'s folder and environment', async () => {
+  it("runs in the caller's folder and environment", async () => {
     let options: unknown
-    const door = () => Promise.resolve({ ...openDoor, spawnInBox: (...call: Parameters<typeof openDoor.spawnInBox>) => ((options = call[2]), openDoor.spawnInBox(...call)) })
+    const door = () =>
+      Promise.resolve({
+        ...openDoor,
+        spawnInBox: (...call: Parameters<typeof openDoor.spawnInBox>) => ((options = call[2]), openDoor.spawnInBox(...call)),
+      })
     await box.run(['run', '--', 'true'], { door })
     expect(options).toEqual({ cwd: join(box.root, 'repository'), env: box.environment, stdio: 'inherit' })
   })
@@ -107,14 +120,21 @@ describe('run', () => {
   })
 
   it('is 125 when the box can not be entered, and gives the lease back', async () => {
-    const door = () => Promise.resolve({ ...openDoor, spawnInBox: () => { throw new Error('the box is gone') } })
+    const door = () =>
+      Promise.resolve({
+        ...openDoor,
+        spawnInBox: () => {
+          throw new Error('the box is gone')
+        },
+      })
     expect(await box.run(['run', '--', 'true'], { door })).toMatchObject({ status: 125, err: expect.stringContaining('the box is gone') })
     expect((await box.run(['run', '--', '/no/such/program'])).status).toBe(125)
     expect(releases()).toEqual([{}, {}])
   })
 
   it('keeps the status of the command when the release fails, and says what is left', async () => {
-    coordinator.override = ({ path }) => (path.endsWith('/release') ? { status: 409, body: { error: 'cleanup_in_progress', message: 'later' } } : null)
+    coordinator.override = ({ path }) =>
+      path.endsWith('/release') ? { status: 409, body: { error: 'cleanup_in_progress', message: 'later' } } : null
     const { status, err } = await box.run(['run', '--', 'sh', '-c', 'exit 3'])
     expect(status).toBe(3)
     expect(err).toMatch(/warning: lease lh_\w+ could not be released: later/)
@@ -152,7 +172,9 @@ describe('run --id', () => {
     const door = () => ((ran = true), Promise.resolve(openDoor))
     const { status, err } = await box.run(['run', '--id', lease.id, '--', 'true'], { ...elsewhere(), door })
     expect([status, ran]).toEqual([2, false])
-    expect(err).toMatch(/is claimed from .*\/repository\. Use it from there, or move the claim here with "leasehold run --id lh_0123456789ab --reclaim/)
+    expect(err).toMatch(
+      /is claimed from .*\/repository\. Use it from there, or move the claim here with "leasehold run --id lh_0123456789ab --reclaim/,
+    )
     expect(coordinator.calls('POST', /./)).toEqual([])
     expect(claims()).toEqual(before)
   })
@@ -163,15 +185,26 @@ describe('run --id', () => {
     const later = Date.parse('2030-01-01T01:00:00Z')
     expect((await box.run(['run', '--id', lease.id, '--reclaim', '--', 'true'], { ...elsewhere(), now: () => later })).status).toBe(0)
     const [after] = claims()
-    expect(after).toMatchObject({ repoRoot: join(box.root, 'other'), claimedAt: '2030-01-01T01:00:00Z', lastUsedAt: '2030-01-01T01:00:00Z' })
+    expect(after).toMatchObject({
+      repoRoot: join(box.root, 'other'),
+      claimedAt: '2030-01-01T01:00:00Z',
+      lastUsedAt: '2030-01-01T01:00:00Z',
+    })
     expect(after?.revision).not.toBe(before?.revision)
     expect((await box.run(['run', '--id', lease.id, '--', 'true'])).status).toBe(2)
   })
 
   it('is 125 for a lease that has ended or is not there, and drops the claim of one that is gone', async () => {
     await box.run(['run', '--id', lease.id, '--', 'true'])
-    Object.assign(coordinator.leases.get(lease.id) as LeaseView, { state: 'expired', endedAt: '2030-01-01T00:00:02.000Z', cleanup: cleanup('gone') })
-    expect(await box.run(['run', '--id', lease.id, '--', 'true'])).toMatchObject({ status: 125, err: expect.stringContaining('has ended: it is expired') })
+    Object.assign(coordinator.leases.get(lease.id) as LeaseView, {
+      state: 'expired',
+      endedAt: '2030-01-01T00:00:02.000Z',
+      cleanup: cleanup('gone'),
+    })
+    expect(await box.run(['run', '--id', lease.id, '--', 'true'])).toMatchObject({
+      status: 125,
+      err: expect.stringContaining('has ended: it is expired'),
+    })
     expect(claims()).toEqual([])
     expect((await box.run(['run', '--id', 'nobody', '--', 'true'])).status).toBe(125)
   })
@@ -202,14 +235,18 @@ describe('signals to run', () => {
     return { child, out: () => out, err: () => err, exit: new Promise((resolve) => child.on('exit', (code) => resolve(code))) }
   }
 
-  it.each([['SIGINT'], ['SIGTERM'], ['SIGHUP']] as const)('%s is passed to the command, whose own status stands, and the lease is released', async (signal) => {
-    const run = start(['sh', '-c', `trap 'echo caught; exit 9' ${signal.slice(3)}; echo ready; while :; do sleep 0.05; done`])
-    await until('the command runs', () => run.out().includes('ready'))
-    run.child.kill(signal)
-    expect([await run.exit, run.out()]).toEqual([9, 'ready\ncaught\n'])
-    expect(releases()).toEqual([{}])
-    expect(claims()).toEqual([])
-  }, 20_000)
+  it.each([['SIGINT'], ['SIGTERM'], ['SIGHUP']] as const)(
+    '%s is passed to the command, whose own status stands, and the lease is released',
+    async (signal) => {
+      const run = start(['sh', '-c', `trap 'echo caught; exit 9' ${signal.slice(3)}; echo ready; while :; do sleep 0.05; done`])
+      await until('the command runs', () => run.out().includes('ready'))
+      run.child.kill(signal)
+      expect([await run.exit, run.out()]).toEqual([9, 'ready\ncaught\n'])
+      expect(releases()).toEqual([{}])
+      expect(claims()).toEqual([])
+    },
+    20_000,
+  )
 
   it('a command that a passed signal ends is 128 + n', async () => {
     const run = start(['sh', '-c', 'echo ready; exec sleep 30'])
@@ -241,8 +278,10 @@ describe('signals to run', () => {
     await until('the create is sent', () => coordinator.calls('POST', /^\/v1\/leases$/).length === 1)
     run.child.kill('SIGINT')
     expect(await run.exit).toBe(130)
-    const { leaseID, createAttemptID } = coordinator.calls('POST', /^\/v1\/leases$/)[0]?.body as Record<string, string>
-    expect(coordinator.calls('POST', /cancel-create$/)).toMatchObject([{ path: `/v1/leases/${leaseID}/cancel-create`, body: { createAttemptID } }])
+    const { leaseID, createAttemptID } = creates()[0] as Record<string, string>
+    expect(coordinator.calls('POST', /cancel-create$/)).toMatchObject([
+      { path: `/v1/leases/${leaseID}/cancel-create`, body: { createAttemptID } },
+    ])
     expect(claims()).toEqual([])
   }, 20_000)
 

@@ -61,15 +61,25 @@ describe('every command', () => {
     expect(out).toContain('Examples:\n  $ leasehold ')
     expect(out).toContain('--data <folder>')
     expect(await box.run(['help', ...words])).toEqual({ status, out, err })
-    expect(out).toMatch(new RegExp(`^Usage: leasehold ${name.split(' ')[0]?.replace('touch', 'heartbeat').replace(/^release$/, 'stop')}`))
+    expect(out).toMatch(
+      new RegExp(
+        `^Usage: leasehold ${name
+          .split(' ')[0]
+          ?.replace('touch', 'heartbeat')
+          .replace(/^release$/, 'stop')}`,
+      ),
+    )
   })
 
-  it.each(commands.map((words) => [words.join(' '), words] as const))('%s refuses an unknown flag with exit 2 and asks nobody', async (_name, words) => {
-    const { status, out, err } = await box.run([...words, '--no-such-flag', 'x'])
-    expect([status, out]).toEqual([2, ''])
-    expect(err).toMatch(/^leasehold: unknown option '--no-such-flag'\n/)
-    expect(coordinator.seen).toEqual([])
-  })
+  it.each(commands.map((words) => [words.join(' '), words] as const))(
+    '%s refuses an unknown flag with exit 2 and asks nobody',
+    async (_name, words) => {
+      const { status, out, err } = await box.run([...words, '--no-such-flag', 'x'])
+      expect([status, out]).toEqual([2, ''])
+      expect(err).toMatch(/^leasehold: unknown option '--no-such-flag'\n/)
+      expect(coordinator.seen).toEqual([])
+    },
+  )
 })
 
 describe('the command line', () => {

@@ -22,10 +22,10 @@ export interface Scripted extends Provider {
   boxes: Map<string, FoundResource>
   calls: { op: 'create' | 'find' | 'read' | 'remove' | 'rearm'; id: string }[]
   /** Each may answer instead of the default; undefined: the default. */
-  onCreate?: (request: CreateRequest, context: CallContext) => Promise<CreateOutcome> | CreateOutcome | undefined
-  onFind?: (ref: string) => Promise<FindOutcome> | FindOutcome | undefined
-  onRead?: (resource: ResourceIdentity) => Promise<ReadOutcome> | ReadOutcome | undefined
-  onRemove?: (resource: ResourceIdentity, context: CallContext) => Promise<RemoveOutcome> | RemoveOutcome | undefined
+  onCreate?: ((request: CreateRequest, context: CallContext) => Promise<CreateOutcome | undefined> | CreateOutcome | undefined) | undefined
+  onFind?: ((ref: string) => Promise<FindOutcome | undefined> | FindOutcome | undefined) | undefined
+  onRead?: ((resource: ResourceIdentity) => Promise<ReadOutcome | undefined> | ReadOutcome | undefined) | undefined
+  onRemove?: ((resource: ResourceIdentity, context: CallContext) => Promise<RemoveOutcome | undefined> | RemoveOutcome | undefined) | undefined
   /** Makes the resource as a create would, whatever is answered then. */
   make(request: CreateRequest): ResourceIdentity
   count(op: Scripted['calls'][number]['op']): number

@@ -11,7 +11,12 @@ const retrySeconds = 5
 const budgetMs = 20_000
 
 /** One heartbeat, within its 20 s. */
-export const beat = async (client: Client, leaseID: string, body: { idleTimeoutSeconds?: number; expectedProvider?: string } = {}, signal?: AbortSignal): Promise<LeaseView> => {
+export const beat = async (
+  client: Client,
+  leaseID: string,
+  body: { idleTimeoutSeconds?: number; expectedProvider?: string } = {},
+  signal?: AbortSignal,
+): Promise<LeaseView> => {
   const options = { body, deadlineMs: budgetMs, ...(signal ? { signal } : {}) }
   return (await client.call<{ lease: LeaseView }>('POST', `${leasePath(leaseID)}/heartbeat`, options)).body.lease
 }

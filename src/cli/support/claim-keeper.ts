@@ -4,14 +4,18 @@ import { claimTime, claimUse, type Claim } from '../../model/claim.ts'
 import type { LeaseView } from '../../model/wire.ts'
 import { ClaimChanged, openClaims, type ClaimStore } from '../../store/claims.ts'
 import type { Cli } from './cli.ts'
-import { messageOf, usageError } from './errors.ts'
+import { CliError, messageOf, usageError } from './errors.ts'
 import { removalIsFinal } from './leases.ts'
 import type { Session } from './session.ts'
 
 export interface ClaimKeeper {
   store: ClaimStore
   /** Before the create is sent: recovery authority only, until `ready` (leases R112). Exit 2 if the lease is claimed from elsewhere. */
-  begin(leaseID: string, createAttemptID: string | null, request: { slug?: string; provider?: string; idleTimeoutSeconds?: number }): Promise<Begun>
+  begin(
+    leaseID: string,
+    createAttemptID: string | null,
+    request: { slug?: string; provider?: string; idleTimeoutSeconds?: number },
+  ): Promise<Begun>
   /** What the lease turned out to be; moves the claim where the coordinator chose another id. */
   ready(claim: Claim, lease: LeaseView): Promise<Claim>
   /** Takes an existing lease into use from here; another repository's is refused with exit 2, or moved (leases R110). */
@@ -44,7 +48,10 @@ export const keepClaims = (cli: Cli, { settings, client }: Session): ClaimKeeper
     try {
       return await store.write(expected, next)
     } catch (error) {
-      throw error instanceof ClaimChanged ? usageError(error.message) : error
+      if (error instanceof ClaimChanged) throw usageError(error.message)
+      throw new CliError(
+        `the claim could not be written: ${messageOf(error)}. It goes into the data folder ${settings.data.value} (from ${settings.data.origin})`,
+      )
     }
   }
   const factsOf = (lease: LeaseView) => ({

@@ -72,6 +72,8 @@ export const createCli = (io: Io): Cli => {
 /** The action of a command: its arguments, then its flags, those before its name included. */
 export const act = (command: Command, work: (flags: Flags, ...operands: string[]) => Promise<void> | void): Command =>
   command.action(async (...received: unknown[]) => {
-    const operands = received.slice(0, -2).flatMap((one) => (one === undefined ? [] : Array.isArray(one) ? (one as string[]) : [one as string]))
+    const operands = received
+      .slice(0, -2)
+      .flatMap((one) => (one === undefined ? [] : Array.isArray(one) ? (one as string[]) : [one as string]))
     await work(command.optsWithGlobals<Flags>(), ...operands)
   })

@@ -73,7 +73,9 @@ export const createLease = async (options: CreateOptions): Promise<Created> => {
     const refused = error instanceof ApiError && error.status < 500 && error.code !== 'lease_state_changed' && !sent.lost && !sent.accepted
     if (created && (refused || !sent.anything)) await keeper.drop(claim)
     else if (error instanceof NoAnswer) {
-      throw new CliError(`${error.message}. Whether lease ${id} was made is not known: look with "leasehold status ${id}", end it with "leasehold stop ${id}"`)
+      throw new CliError(
+        `${error.message}. Whether lease ${id} was made is not known: look with "leasehold status ${id}", end it with "leasehold stop ${id}"`,
+      )
     }
     throw error
   }
@@ -83,8 +85,15 @@ const send = async ({ cli, client, request, signal }: CreateOptions, id: string,
   const deadline = performance.now() + replayMs
   for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, 2000)) {
     try {
-      const options = { body: key === null ? request : { ...request, leaseID: id, createAttemptID: key }, deadlineMs: answerDeadlineMs, signal }
-      const { body } = key === null ? await client.call<LeaseAnswer>('PUT', leasePath(id), options) : await client.call<LeaseAnswer>('POST', '/v1/leases', options)
+      const options = {
+        body: key === null ? request : { ...request, leaseID: id, createAttemptID: key },
+        deadlineMs: answerDeadlineMs,
+        signal,
+      }
+      const { body } =
+        key === null
+          ? await client.call<LeaseAnswer>('PUT', leasePath(id), options)
+          : await client.call<LeaseAnswer>('POST', '/v1/leases', options)
       sent.accepted = true
       return body
     } catch (error) {
@@ -117,7 +126,9 @@ const untilActive = async ({ client, keeper, signal }: CreateOptions, first: Lea
   if (lease.state === 'active') return lease
   const gone = await keeper.settle(lease)
   const left = gone ? 'nothing of it is left' : `what may be left of it is being removed: leasehold status ${lease.id}`
-  throw new CliError(`lease ${lease.id} ${lease.state}: ${lease.failureError ?? lease.failureCode ?? 'it ended before it was ready'}; ${left}`)
+  throw new CliError(
+    `lease ${lease.id} ${lease.state}: ${lease.failureError ?? lease.failureCode ?? 'it ended before it was ready'}; ${left}`,
+  )
 }
 
 const cancel = async ({ cli, client, keeper }: CreateOptions, id: string, key: string | null, claim: Claim): Promise<void> => {
@@ -125,7 +136,10 @@ const cancel = async ({ cli, client, keeper }: CreateOptions, id: string, key: s
     const { body } =
       key === null
         ? await client.call<{ lease?: LeaseView }>('POST', `${leasePath(id)}/release`, { body: { delete: true }, deadlineMs: 20_000 })
-        : await client.call<{ lease?: LeaseView }>('POST', `${leasePath(id)}/cancel-create`, { body: { createAttemptID: key }, deadlineMs: 20_000 })
+        : await client.call<{ lease?: LeaseView }>('POST', `${leasePath(id)}/cancel-create`, {
+            body: { createAttemptID: key },
+            deadlineMs: 20_000,
+          })
     // Without a lease the tombstone stands alone: a create that arrives later makes nothing.
     if (!body.lease) await keeper.drop(claim)
     else if (!(await keeper.settle(body.lease))) cli.say(`the create of ${id} is cancelled; its removal goes on: leasehold status ${id}`)

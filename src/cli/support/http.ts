@@ -59,7 +59,15 @@ const exitCodeOf = (status: number): number => {
   return status === 403 || status === 404 ? exitCodes.notFound : exitCodes.failure
 }
 
-const neverConnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT', 'EADDRNOTAVAIL'])
+const neverConnected = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'EADDRNOTAVAIL',
+])
 
 const causeOf = (error: unknown): { code: string; message: string } => {
   const cause = (error as { cause?: { code?: string; message?: string; errors?: { code?: string; message?: string }[] } }).cause
@@ -72,7 +80,11 @@ export const segment = (text: string): string => encodeURIComponent(text).replac
 
 export const createClient = (options: ClientOptions): Client => {
   const place = `${options.url} (from ${options.origin})`
-  const call = async <T>(method: Method, path: string, { query = {}, body, deadlineMs = 30_000, signal }: CallOptions = {}): Promise<Answer<T>> => {
+  const call = async <T>(
+    method: Method,
+    path: string,
+    { query = {}, body, deadlineMs = 30_000, signal }: CallOptions = {},
+  ): Promise<Answer<T>> => {
     const search = new URLSearchParams()
     for (const [name, value] of Object.entries(query)) if (value !== null && value !== undefined) search.set(name, String(value))
     const address = `${options.url}${path}${search.size > 0 ? `?${search}` : ''}`
@@ -111,7 +123,8 @@ export const createClient = (options: ClientOptions): Client => {
     if (response.status >= 300 && response.status < 400) {
       throw new CliError(`${place} redirects elsewhere; set the url to where the coordinator itself is`)
     }
-    if (!isErrorAnswer(parsed)) throw new CliError(`what answers at ${place} is no Leasehold coordinator (HTTP ${response.status} without its JSON)`)
+    if (!isErrorAnswer(parsed))
+      throw new CliError(`what answers at ${place} is no Leasehold coordinator (HTTP ${response.status} without its JSON)`)
     const answer = response.status === 401 ? { ...parsed, message: `${parsed.message}: ${options.tokenHint}` } : parsed
     throw new ApiError(response.status, answer)
   }
@@ -128,4 +141,9 @@ const parseAnswer = (text: string): unknown => {
 }
 
 const isErrorAnswer = (value: unknown): value is ErrorAnswer =>
-  typeof value === 'object' && value !== null && 'error' in value && typeof value.error === 'string' && 'message' in value && typeof value.message === 'string'
+  typeof value === 'object' &&
+  value !== null &&
+  'error' in value &&
+  typeof value.error === 'string' &&
+  'message' in value &&
+  typeof value.message === 'string'

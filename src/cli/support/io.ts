@@ -4,7 +4,11 @@ import type { Access } from '../../model/wire.ts'
 
 /** The way into a box: what `providers/process/enter.ts` offers, loaded when a command is run. */
 export interface BoxDoor {
-  spawnInBox: (access: Access, command: string[], options: { cwd?: string; env?: Record<string, string | undefined>; stdio?: 'inherit' }) => ChildProcess
+  spawnInBox: (
+    access: Access,
+    command: string[],
+    options: { cwd?: string; env?: Record<string, string | undefined>; stdio?: 'inherit' },
+  ) => ChildProcess
   signalInBox: (access: Access, child: ChildProcess, signal: NodeJS.Signals) => boolean
 }
 

@@ -28,7 +28,14 @@ export const defineCreate = (command: Command, cli: Cli): void => {
     const interrupts = catchInterrupts()
     try {
       const request = leaseRequest(flags, session.settings)
-      const { lease, leaseToken } = await createLease({ cli, client: session.client, keeper, request, fixedID, signal: interrupts.abortOnNext() })
+      const { lease, leaseToken } = await createLease({
+        cli,
+        client: session.client,
+        keeper,
+        request,
+        fixedID,
+        signal: interrupts.abortOnNext(),
+      })
       cli.show(flags, leaseToken === null ? lease : { ...lease, leaseToken }, () => describeLease(cli, lease))
       if (!flags.json) cli.say(`use it with "leasehold run --id ${lease.slug} -- COMMAND", end it with "leasehold stop ${lease.slug}"`)
     } catch (error) {
@@ -52,15 +59,27 @@ export const defineList = (command: Command, cli: Cli): void => {
   withJson(withConnection(command))
   act(command, async (flags) => {
     const state = flags['state'] as string | undefined
-    if (state !== undefined && !leaseStates.some((one) => one === state)) throw usageError(`--state must be one of ${leaseStates.join(', ')}`)
+    if (state !== undefined && !leaseStates.some((one) => one === state))
+      throw usageError(`--state must be one of ${leaseStates.join(', ')}`)
     const { project, ...rest } = flags
     // A project here narrows the list; the setting of that name is for new leases and must not hide any.
     const session = await cli.session(rest)
-    const query = { state, provider: flags['provider'] as string, owner: flags['owner'] as string, project: project as string, limit: flags['limit'] as number }
+    const query = {
+      state,
+      provider: flags['provider'] as string,
+      owner: flags['owner'] as string,
+      project: project as string,
+      limit: flags['limit'] as number,
+    }
     const { leases } = await session.client.get<{ leases: LeaseView[] }>('/v1/leases', { query })
     const shown = flags.json || flags['all'] || state ? leases : leases.filter((lease) => !isHistory(lease))
     const hidden = leases.length - shown.length
-    cli.list(flags, shown, leaseColumns(cli.io.now()), hidden > 0 ? 'no leases' : 'no leases; create one with "leasehold warmup" or "leasehold run -- COMMAND"')
+    cli.list(
+      flags,
+      shown,
+      leaseColumns(cli.io.now()),
+      hidden > 0 ? 'no leases' : 'no leases; create one with "leasehold warmup" or "leasehold run -- COMMAND"',
+    )
     if (hidden > 0) cli.say(`${hidden} ended and gone, not shown (--all)`)
     await settleAll(keepClaims(cli, session), leases)
   })
@@ -77,7 +96,8 @@ export const defineHeartbeat = (command: Command, cli: Cli): void => {
   act(command, async (flags, identifier = '') => {
     const { client } = await cli.session(flags)
     const idle = idleSeconds(flags)
-    const lease = await beat(client, identifier, {
+    const id = isLeaseId(identifier) ? identifier : (await getLease(client, identifier)).id
+    const lease = await beat(client, id, {
       ...(idle === undefined ? {} : { idleTimeoutSeconds: idle }),
       ...(typeof flags['provider'] === 'string' ? { expectedProvider: flags['provider'] } : {}),
     })
@@ -102,4 +122,3 @@ export const showLease = async (cli: Cli, flags: Parameters<Cli['session']>[0], 
   cli.show(flags, lease, () => describeLease(cli, lease))
   await settleAll(keeper, [lease])
 }
-

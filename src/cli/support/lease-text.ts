@@ -19,7 +19,8 @@ const cleanupText = (lease: LeaseView): string => {
 /** Nothing of it is left to look after: ended, and its resource is gone or there never was one. */
 export const isHistory = (lease: LeaseView): boolean =>
   hasEnded(lease) &&
-  (lease.cleanup.state === 'gone' || (lease.cleanup.state === 'none' && lease.retainedAt === null && lease.cloudID === null && !lease.provisioningResourceMayExist))
+  (lease.cleanup.state === 'gone' ||
+    (lease.cleanup.state === 'none' && lease.retainedAt === null && lease.cloudID === null && !lease.provisioningResourceMayExist))
 
 export const leaseColumns = (nowMs: number): Column<LeaseView>[] => [
   { title: 'ID', cell: (lease) => lease.id },
@@ -54,7 +55,12 @@ export const describeLease = (cli: Cli, lease: LeaseView): string => {
     [hasEnded(lease) ? 'would have expired' : 'expires', time(lease.expiresAt, now)],
     ['ttl, idle', `${formatDuration(lease.ttlSeconds * 1000)}, ${formatDuration(lease.idleTimeoutSeconds * 1000)}`],
     ['keep', lease.keep ? 'yes' : null],
-    ['labels', Object.entries(lease.labels).map(([key, value]) => `${key}=${value}`).join(' ')],
+    [
+      'labels',
+      Object.entries(lease.labels)
+        .map(([key, value]) => `${key}=${value}`)
+        .join(' '),
+    ],
     ['ended', time(lease.endedAt, now)],
     ['retained until', time(lease.retainUntil, now)],
     ['failure', lease.failureCode === null ? null : `${lease.failureCode}: ${lease.failureError ?? ''}`],

@@ -31,7 +31,11 @@ export const wholeNumber =
   (text: string): number => {
     const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
     if (value >= minimum && value <= maximum) return value
-    return refuse(maximum === Number.MAX_SAFE_INTEGER ? `It must be a whole number, at least ${minimum}.` : `It must be a whole number from ${minimum} to ${maximum}.`)
+    return refuse(
+      maximum === Number.MAX_SAFE_INTEGER
+        ? `It must be a whole number, at least ${minimum}.`
+        : `It must be a whole number from ${minimum} to ${maximum}.`,
+    )
   }
 
 /** Collects `key=value` of a repeatable option. */

@@ -39,9 +39,13 @@ export const releaseAfterRun = async ({ cli, session, keeper, lease, interrupts,
       return
     }
     const why = latest.cleanup.error ?? (signal.aborted ? 'the wait was interrupted' : `no proof within ${proofMs / 1000} s`)
-    cli.warn(`lease ${lease.id} is released, its removal is not proved: ${why}. It goes on by itself; look with "leasehold status ${lease.id}"`)
+    cli.warn(
+      `lease ${lease.id} is released, its removal is not proved: ${why}. It goes on by itself; look with "leasehold status ${lease.id}"`,
+    )
   } catch (error) {
-    cli.warn(`lease ${lease.id} could not be released: ${messageOf(error)}. It ends at ${lease.expiresAt} at the latest; end it with "leasehold stop ${lease.id}"`)
+    cli.warn(
+      `lease ${lease.id} could not be released: ${messageOf(error)}. It ends at ${lease.expiresAt} at the latest; end it with "leasehold stop ${lease.id}"`,
+    )
   }
 }
 

@@ -40,7 +40,10 @@ export const loadSettings = async (flags: SettingFlags, io: Io): Promise<Setting
   return result.settings
 }
 
-export type AdminToken = { kind: 'token'; token: string; file: string } | { kind: 'none'; file: string } | { kind: 'unreadable'; file: string; why: string }
+export type AdminToken =
+  | { kind: 'token'; token: string; file: string }
+  | { kind: 'none'; file: string }
+  | { kind: 'unreadable'; file: string; why: string }
 
 /** The token that the first start of a coordinator left in its data folder. */
 export const readAdminToken = (data: string): AdminToken => {

@@ -17,7 +17,11 @@ export const renderTable = <Row>(columns: readonly Column<Row>[], rows: readonly
   const cells = rows.map((row) => columns.map((column) => blankToDash(column.cell(row))))
   const widths = columns.map((column, at) => Math.max(column.title.length, ...cells.map((line) => (line[at] as string).length)))
   const place = (text: string, at: number): string =>
-    columns[at]?.align === 'right' ? text.padStart(widths[at] as number) : at === columns.length - 1 ? text : text.padEnd(widths[at] as number)
+    columns[at]?.align === 'right'
+      ? text.padStart(widths[at] as number)
+      : at === columns.length - 1
+        ? text
+        : text.padEnd(widths[at] as number)
   const heading = columns.map((column, at) => paint(colours, 'bold', place(column.title, at))).join('  ')
   const lines = cells.map((line, row) =>
     line

@@ -48,15 +48,12 @@ const checkPostgres = async (store: Store): Promise<DoctorCheck> => {
   }
 }
 
-export const checkDatabase = async (store: Store): Promise<DoctorCheck> => {
+/** @returns `answers: false` when nothing else can be looked at */
+export const checkDatabase = async (store: Store): Promise<{ check: DoctorCheck; answers: boolean }> => {
   try {
-    return await (store.dialect === 'sqlite' ? checkSqlite(store) : checkPostgres(store))
+    return { check: await (store.dialect === 'sqlite' ? checkSqlite(store) : checkPostgres(store)), answers: true }
   } catch (error) {
-    return {
-      name,
-      level: 'error',
-      message: `${store.description} does not answer: ${errorText(error)}`,
-      remedy: 'start it, or correct LEASEHOLD_DATABASE_URL',
-    }
+    const message = `${store.description} does not answer: ${errorText(error)}`
+    return { check: { name, level: 'error', message, remedy: 'start it, or correct LEASEHOLD_DATABASE_URL' }, answers: false }
   }
 }

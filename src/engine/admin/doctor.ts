@@ -126,7 +126,7 @@ export const runDoctor = async (context: EngineContext, actor: Actor, dataFolder
   const { store } = context
   const database = await checkDatabase(store)
   const folder = dataFolder === null ? [] : [await checkFolder(dataFolder)]
-  if (database.level === 'error' && database.message.includes('does not answer')) return [database, ...folder]
+  if (!database.answers) return [database.check, ...folder]
   const now = await store.now()
   const { backends, checks } = await store.read(async (session) => ({
     backends: await listBackends(session, actor.project),
@@ -137,5 +137,5 @@ export const runDoctor = async (context: EngineContext, actor: Actor, dataFolder
       await checkFreezes(session, actor),
     ],
   }))
-  return [database, ...folder, ...(await checkProviders(context, backends)), ...checks]
+  return [database.check, ...folder, ...(await checkProviders(context, backends)), ...checks]
 }

@@ -10,7 +10,7 @@ import { inventSlug, slugify, withSuffix } from '../../model/slug.ts'
 import type { LeaseView } from '../../model/wire.ts'
 import type { BackendRow } from '../../store/backends.ts'
 import { appendEvents } from '../../store/events.ts'
-import { createRequest, leaseById, putCreateRequest, slugIsLive, type LeaseRow } from '../../store/leases.ts'
+import { createRequest, leaseById, claimCreateRequest, slugIsLive, type LeaseRow } from '../../store/leases.ts'
 import type { Tx } from '../../store/store.ts'
 import { providerOf, type EngineContext } from '../context.ts'
 import { leaseToken } from '../lease-token.ts'
@@ -199,14 +199,6 @@ const reserve = async (
     })
     .execute()
   await tx.db.insertInto('leases').values(lease).execute()
-  if (requestKey !== null)
-    await putCreateRequest(tx, {
-      project: request.project,
-      request_key: requestKey,
-      lease_id: leaseId,
-      state: 'created',
-      request_hash: request.hash,
-    })
   const payload = { provider: lease.provider, ttlSeconds: lease.ttl_seconds, idleSeconds: lease.idle_seconds }
   await appendEvents(tx, [
     event(tx, 'lease.created', payload, {
@@ -231,11 +223,12 @@ const replayOf = async (
   fixed: boolean,
 ): Promise<LeaseRow | null> => {
   if (requestKey !== null) {
-    const known = await createRequest(tx, request.project, requestKey)
+    const known = await createRequest(tx, requestKey)
     if (known?.state === 'canceled')
       throw new LeaseholdError('create_canceled', `the create ${requestKey} was cancelled; send a new createAttemptID`)
     if (known) {
-      if (leaseId !== null && known.lease_id !== leaseId) conflict(`createAttemptID ${requestKey} stands for another lease`)
+      if (known.project !== request.project || (leaseId !== null && known.lease_id !== leaseId))
+        conflict(`createAttemptID ${requestKey} stands for another lease`)
       if (known.request_hash !== request.hash) conflict(`createAttemptID ${requestKey} came before with another request; send a new one`)
       return (await leaseById(tx, known.lease_id)) ?? null
     }
@@ -249,6 +242,27 @@ const replayOf = async (
   return taken
 }
 
+/** As `replayOf`, and claims the request key: a cancel or the same create that comes at the same moment is seen by one of the two. */
+const replayOrClaim = async (
+  tx: Tx,
+  request: Normalised,
+  wantedId: LeaseId | null,
+  leaseId: LeaseId,
+  requestKey: string | null,
+  fixed: boolean,
+): Promise<LeaseRow | null> => {
+  const before = await replayOf(tx, request, wantedId, requestKey, fixed)
+  if (before !== null || requestKey === null) return before
+  const row = {
+    project: request.project,
+    request_key: requestKey,
+    lease_id: leaseId,
+    state: 'created' as const,
+    request_hash: request.hash,
+  }
+  return (await claimCreateRequest(tx, row)) ? null : replayOf(tx, request, wantedId, requestKey, fixed)
+}
+
 const create = async (context: EngineContext, actor: Actor, input: CreateInput, fixed: boolean): Promise<Created> => {
   requireFull(actor)
   if (input.leaseID !== undefined && !isLeaseId(input.leaseID)) bad(`leaseID: "${input.leaseID}" is none: lh_ and 12 lower-case hex digits`)
@@ -260,8 +274,8 @@ const create = async (context: EngineContext, actor: Actor, input: CreateInput, 
   const { backend, scope, location } = await chooseBackend(context, request.project, input)
   const deadlineMs = providerOf(context, backend.provider).createDeadlineSeconds * 1000
   const { lease, replayed, view } = await context.store.write(async (tx) => {
-    const before = await replayOf(tx, request, wantedId, requestKey, fixed)
     const leaseId = wantedId ?? (`lh_${hex(6)}` as LeaseId)
+    const before = await replayOrClaim(tx, request, wantedId, leaseId, requestKey, fixed)
     const row = before ?? (await reserve(tx, { actor, request, backend, scope, location, deadlineMs, leaseId, requestKey, fixed }))
     const [made] = await leaseViews(tx, [row])
     return { lease: row, replayed: before !== null, view: made as LeaseView }

@@ -8,11 +8,11 @@ import { attemptsOf } from '../../store/attempts.ts'
 import { wakeRow } from '../../store/due.ts'
 import { appendEvents } from '../../store/events.ts'
 import { lockInstances } from '../../store/instances.ts'
-import { createRequest, leaseById, lockLeases, putCreateRequest, type LeaseRow } from '../../store/leases.ts'
+import { cancelCreateRequest, createRequest, leaseById, lockLeases, type LeaseRow } from '../../store/leases.ts'
 import { removalsOfLeases } from '../../store/removals.ts'
 import type { LeasesTable } from '../../store/schema.ts'
 import type { Tx } from '../../store/store.ts'
-import { projectFor, requireFull, type Actor } from '../actor.ts'
+import { maySeeLease, projectFor, requireFull, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { leaseFacts } from '../facts.ts'
 import { openRemovals, type RemovalCause } from '../open-removals.ts'
@@ -134,11 +134,12 @@ export const cancelCreate = async (context: EngineContext, actor: Actor, id: str
   if (!isLeaseId(id)) throw new LeaseholdError('bad_request', `"${id}" is no lease id: lh_ and 12 lower-case hex digits`)
   if (!isRequestKey(createAttemptID)) throw new LeaseholdError('bad_request', 'createAttemptID: must be cat_ and 32 lower-case hex digits')
   const lease = await context.store.write(async (tx) => {
+    const project = projectFor(actor, undefined)
+    await cancelCreateRequest(tx, { project, request_key: createAttemptID, lease_id: id })
+    const known = await createRequest(tx, createAttemptID)
+    if (known?.lease_id !== id) throw new LeaseholdError('lease_id_conflict', `createAttemptID ${createAttemptID} stands for another lease`)
     const existing = await leaseById(tx, id)
-    const project = existing && projectFor(actor, existing.project) ? existing.project : projectFor(actor, undefined)
-    const known = await createRequest(tx, project, createAttemptID)
-    if (known && known.lease_id !== id)
-      throw new LeaseholdError('lease_id_conflict', `createAttemptID ${createAttemptID} stands for another lease`)
+    if (existing && !maySeeLease(actor, existing)) throw new LeaseholdError('lease_id_conflict', `${id} is taken`)
     if (existing && existing.request_key !== createAttemptID)
       throw new LeaseholdError('lease_id_conflict', `${id} was made by another create`)
     if (existing) {
@@ -147,16 +148,9 @@ export const cancelCreate = async (context: EngineContext, actor: Actor, id: str
       if (isLive(row.state)) {
         await release(tx, actor, row, true, 'cancelled')
         await tx.db.updateTable('leases').set({ cancelled_at: tx.now }).where('id', '=', id).execute()
-        await appendEvents(tx, [event(tx, 'lease.cancelled', {}, { project, actor: actor.name, targets: [leaseTarget(row)] })])
+        await appendEvents(tx, [event(tx, 'lease.cancelled', {}, { project: row.project, actor: actor.name, targets: [leaseTarget(row)] })])
       }
     }
-    await putCreateRequest(tx, {
-      project,
-      request_key: createAttemptID,
-      lease_id: id,
-      state: 'canceled',
-      request_hash: known?.request_hash ?? null,
-    })
     return existing ? ((await leaseViews(tx, [(await leaseById(tx, id)) as LeaseRow]))[0] as LeaseView) : undefined
   })
   wakeAll(context, id)

@@ -5,7 +5,8 @@ import { type InitFacts, immutableIdOf, initState, isOurKind, parseImmutableId, 
 import { localLocation, ownerKind } from './words.ts'
 
 export type Located =
-  | { kind: 'box'; box: Box }
+  /** `folder` is false when only the process is left. */
+  | { kind: 'box'; box: Box; folder: boolean }
   | { kind: 'absent'; proof: string }
   /** What is there is not what the identity names. */
   | { kind: 'replaced'; why: string }
@@ -38,7 +39,9 @@ const locateUnstarted = (stored: ReadBox, token: string): Located => {
   if (stored.kind === 'none') return { kind: 'absent', proof: 'its folder is gone, and no box starts without one' }
   if (stored.kind === 'damaged') return { kind: 'unknown', error: stored.why }
   // Its first process may have started since; the token is the same, so it is the same box.
-  return stored.box.record.attemptToken === token ? stored : { kind: 'replaced', why: `${stored.box.folder} belongs to another attempt` }
+  return stored.box.record.attemptToken === token
+    ? { ...stored, folder: true }
+    : { kind: 'replaced', why: `${stored.box.folder} belongs to another attempt` }
 }
 
 /**
@@ -63,9 +66,10 @@ export const locate = async (dataFolder: string, own: Pick<ResourceIdentity, 'sc
   if (stored.kind === 'box') {
     const { init } = stored.box
     const same = init === null || immutableIdOf(init) === resource.immutableId
-    if (same || state !== 'dead') return { kind: 'box', box: { ...stored.box, init: identity.init } }
+    if (same || state !== 'dead') return { kind: 'box', box: { ...stored.box, init: identity.init }, folder: true }
     return { kind: 'replaced', why: `${resource.nativeId} is now the box ${immutableIdOf(init)}` }
   }
   if (stored.kind === 'none' && state === 'dead') return { kind: 'absent', proof: 'its first process and its folder are gone' }
-  return { kind: 'box', box: withoutRecord(dataFolder, resource, identity.init, name.ref, name.attemptNumber) }
+  const box = withoutRecord(dataFolder, resource, identity.init, name.ref, name.attemptNumber)
+  return { kind: 'box', box, folder: stored.kind === 'damaged' }
 }

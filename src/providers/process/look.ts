@@ -60,6 +60,9 @@ export const readBoxOf = async (
   if (inspection === undefined) return { kind: 'unknown', error: `${resource.nativeId} was not seen` }
   if (inspection.init === 'foreign') return { kind: 'replaced', why: mistaken(inspection).why }
   if (inspection.state === 'starting') return { kind: 'unknown', error: `${resource.nativeId} is just starting` }
+  if (!located.folder && inspection.state !== 'running' && inspection.alive.length === 0) {
+    return { kind: 'absent', proof: 'its folder is gone, and all that is left of its processes waits to be collected', contradictions }
+  }
   const found = foundOf(inspection, scope)
   // Under the identity that was asked for: a box whose start was never seen is known by its token.
   return { kind: 'present', found: { ...found, resource: { ...found.resource, immutableId: resource.immutableId } }, contradictions }

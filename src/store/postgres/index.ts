@@ -9,19 +9,22 @@ import type { Db, Session, Store, Tx } from '../store.ts'
 const migrationLock = '7810765853811303265'
 const clockText =
   '(select coalesce(frozen_ms, floor(extract(epoch from clock_timestamp()) * 1000)::bigint + offset_ms) as now from clock where id = 1)'
-const retryable = new Set(['40001', '40P01'])
+// Serialization failure, deadlock, and a unique key that another transaction took at the same moment: the second look sees its row.
+const retryable = new Set(['40001', '40P01', '23505'])
 const tries = 4
 
 // int8 comes as text by default; every integer here is below 2^53.
 const types: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-    oid === 20 && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser,
+    oid === 20 && format !== 'binary'
+      ? Number
+      : (pg.types.getTypeParser(oid, format as 'text') as unknown)) as typeof pg.types.getTypeParser,
 }
 
 const kyselyOnClient = (client: pg.PoolClient): Db =>
   kyselyOn('postgresql', async (query) => {
     const result = await client.query({ text: query.sql, values: query.parameters.slice() })
-    return { rows: result.rows, numAffectedRows: BigInt(result.rowCount ?? 0) }
+    return { rows: result.rows as never[], numAffectedRows: BigInt(result.rowCount ?? 0) }
   })
 
 class PostgresStore implements Store {
@@ -89,7 +92,7 @@ class PostgresStore implements Store {
       try {
         return await this.#writeOnce(body)
       } catch (error) {
-        // Deadlock or serialization failure: nothing was written, the body runs anew.
+        // Nothing was written: the body runs anew.
         if (attempt >= tries || !retryable.has((error as { code?: string }).code ?? '')) throw error
       }
     }

@@ -34,10 +34,10 @@ export class SqliteConnection {
     return statement
   }
 
-  execute(query: CompiledQuery): QueryResult<any> {
+  execute(query: CompiledQuery): QueryResult<never> {
     const values = query.parameters.map(bindable)
     const statement = this.prepare(query.sql)
-    if (readsRows.test(query.sql)) return { rows: statement.all(...values) }
+    if (readsRows.test(query.sql)) return { rows: statement.all(...values) as never[] }
     const { changes } = statement.run(...values)
     return { rows: [], numAffectedRows: BigInt(changes) }
   }

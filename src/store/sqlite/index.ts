@@ -9,7 +9,7 @@ import { SqliteConnection } from './connection.ts'
 
 interface Waiting {
   body: (tx: Tx) => Promise<unknown>
-  resolve: (value: any) => void
+  resolve: (value: never) => void
   reject: (error: unknown) => void
 }
 
@@ -98,13 +98,13 @@ class SqliteStore implements Store {
   async #runOne(waiting: Waiting, tx: Tx, shared: boolean): Promise<() => void> {
     if (!shared) {
       const value = await waiting.body(tx)
-      return () => waiting.resolve(value)
+      return () => waiting.resolve(value as never)
     }
     this.#writer.handle.exec('savepoint one')
     try {
       const value = await waiting.body(tx)
       this.#writer.handle.exec('release one')
-      return () => waiting.resolve(value)
+      return () => waiting.resolve(value as never)
     } catch (error) {
       this.#writer.handle.exec('rollback to one; release one')
       return () => waiting.reject(error)

@@ -346,6 +346,8 @@ describe.skipIf(!possible)('a box that is a PID namespace', () => {
     await until('it runs', () => running('sleep', seconds).length === 1)
     child.kill('SIGSTOP')
     expect((await remove(resource, 1)).kind).toBe('gone')
+    expect((await read(resource)).kind).toBe('absent')
+    expect((await remove(resource, 1)).kind).toBe('gone')
     expect(running('sleep', seconds)).toEqual([])
     child.kill('SIGCONT')
     await until('the door is closed', () => child.exitCode !== null || child.signalCode !== null)

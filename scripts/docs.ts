@@ -1,0 +1,222 @@
+/**
+ * Writes the generated pages of `docs/reference/` from the registries in `src/model/`: `node scripts/docs.ts`. With `--check` it
+ * writes nothing and fails when a page differs. `test/house/docs.test.ts` does the same check.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { eventCodes, eventText, findingCodes, type EventCode, type EventPayload } from '../src/model/codes.ts'
+import { environmentOf, resolveConfig, settingNames, shownValue, type SettingName } from '../src/model/config.ts'
+import { errorCodes } from '../src/model/errors.ts'
+
+/** Payloads that between them show every text of a code. The type makes a new code or field without a sample an error. */
+const samples: { [C in EventCode]: readonly [EventPayload<C>, ...EventPayload<C>[]] } = {
+  'lease.created': [{ provider: 'process', ttlSeconds: 5400, idleSeconds: 1800 }],
+  'lease.active': [
+    { cloudId: 'qk3v8xw2m1tz-1', adopted: false },
+    { cloudId: 'qk3v8xw2m1tz-1', adopted: true },
+  ],
+  'lease.released': [{ retained: false }, { retained: true }],
+  'lease.expired': [{ clock: 'idle' }, { clock: 'ttl' }],
+  'lease.failed': [{ code: 'create_interrupted', error: 'the create was interrupted, and nothing of it exists' }],
+  'lease.cancelled': [{}],
+  'attempt.uncertain': [{ number: 1, error: 'creating calm-otter gave no answer within 60000 ms' }],
+  'attempt.found': [
+    { number: 1, cloudId: 'qk3v8xw2m1tz-1', verdict: 'adopt' },
+    { number: 1, cloudId: 'qk3v8xw2m1tz-1', verdict: 'take-back' },
+  ],
+  'attempt.absent': [{ number: 1 }],
+  'attempt.late': [{ number: 1, cloudId: 'qk3v8xw2m1tz-1' }],
+  'removal.opened': [{ cause: 'released' }],
+  'removal.accepted': [{ cloudId: 'qk3v8xw2m1tz-1' }],
+  'removal.failed': [{ failures: 2, error: 'permission denied: kill', retryAt: '2026-01-31T12:05:00.000Z' }],
+  'removal.held': [{ by: 'freeze' }],
+  'removal.gone': [{ cloudId: 'qk3v8xw2m1tz-1', proof: 'its first process and its folder are gone' }],
+  'removal.needs-person': [{ error: 'no identity was recorded, and its look-up finds nothing' }],
+  'finding.opened': [{ code: 'contradiction', message: 'its ref tag no longer says that it is ours' }],
+  'finding.changed': [{ code: 'contradiction', message: 'its ref tag no longer says that it is ours' }],
+  'finding.resolved': [{ code: 'contradiction' }],
+  'retain.overdue': [{ retainedAt: '2026-01-30T12:00:00.000Z', retainUntil: '2026-01-31T12:00:00.000Z' }],
+  'clock.downtime': [{ gapSeconds: 3600, moved: 12 }],
+  'clock.jumped': [{ seconds: 900 }],
+  'clock.agreed': [{}],
+  'hold.added': [
+    { reason: 'looking into a failure', until: null },
+    { reason: 'looking into a failure', until: '2026-01-31T12:00:00.000Z' },
+  ],
+  'hold.removed': [{}],
+  'freeze.added': [
+    { scope: '*', reason: 'provider outage' },
+    { scope: 'machine:0f3a', reason: 'provider outage' },
+  ],
+  'freeze.removed': [{ scope: '*' }, { scope: 'machine:0f3a' }],
+  'token.created': [{ role: 'user' }],
+  'token.revoked': [{}],
+  'project.created': [{}],
+  'project.deleted': [{}],
+  'backend.created': [
+    { provider: 'process', scope: null },
+    { provider: 'process', scope: 'machine:0f3a' },
+  ],
+  'backend.deleted': [{}],
+}
+
+/** What each setting is, in a sentence. */
+const settings: Record<SettingName, { flag: string | null; text: string }> = {
+  data: { flag: '--data', text: 'The data folder: the SQLite database, `admin.token`, boxes and claims. Made with mode 0700.' },
+  host: { flag: '--host', text: 'The address that `serve` listens on.' },
+  port: { flag: '--port', text: 'The port that `serve` listens on; 0 takes any free one.' },
+  url: {
+    flag: '--url',
+    text: 'Where the commands find the coordinator. `none` says that there is none. Not set: the coordinator of this data folder, if the folder has an `admin.token`.',
+  },
+  token: {
+    flag: null,
+    text: 'The bearer token of the commands. Not set: `admin.token` of the data folder, and only for a coordinator on this machine. There is no flag: a command line can be read by others.',
+  },
+  databaseUrl: {
+    flag: null,
+    text: 'A PostgreSQL database (14 or newer). Not set: SQLite in the data folder. There is no flag, for the same reason.',
+  },
+  logLevel: { flag: '--log-level', text: 'The least level that `serve` logs: trace, debug, info, warn, error or silent.' },
+  project: { flag: '--project', text: 'The project of new leases. Not set: the project of the token, else `default`.' },
+}
+
+const head = (source: string): string => `<!-- Made by \`node scripts/docs.ts\` from \`${source}\`. Change that, not this page. -->\n\n`
+const cell = (text: string): string => text.replaceAll('|', '\\|')
+const table = (titles: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [titles, titles.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |\n`).join('')
+const code = (text: string): string => `\`${text}\``
+
+const errorsPage = (): string =>
+  `${head('src/model/errors.ts')}# Errors
+
+Every refusal of the API is a JSON object with a stable \`error\` code and a \`message\` for people: what happened, to what, and what to do next.
+Some carry more fields. Programs compare the code and never the message.
+
+    {"error": "lease_expired", "message": "lh_0123456789ab: its time is over, and a heartbeat does not revive it; create a new lease"}
+
+${table(
+  ['code', 'HTTP', 'meaning'],
+  Object.entries(errorCodes).map(([name, { status, text }]) => [code(name), String(status), text]),
+)}
+## Exit codes of the commands
+
+| exit | meaning |
+| --- | --- |
+| 0 | it went through |
+| 1 | anything without a number of its own; \`doctor\` with an error among its checks; \`admin lease-audit --fail-on-live\` that found something |
+| 2 | wrong usage, bad input (400, 413, 422), a claim of another repository, a claim file that can't be used |
+| 4 | not found, or not yours (403, 404) |
+| 5 | a wait timed out |
+| 7 | a removal failed; it is tried again |
+
+\`leasehold run\` exits with its command's status: 126 not executable, 127 not found, 128 + n ended by signal n. Its own failures are 125, but for wrong
+usage, bad input and a claim of another repository, which are 2.
+`
+
+const messages = <C extends EventCode>(name: C): string[] =>
+  (samples[name] as readonly EventPayload<C>[]).map((payload) => eventText(name, payload))
+
+const eventsPage = (): string =>
+  `${head('src/model/codes.ts')}# Events and findings
+
+An event says what happened, once. It is written in the same transaction as the change that it reports. \`leasehold events\` reads the feed, oldest first;
+\`--target ID|NAME\` narrows it to what concerns one thing, also when that is long gone; \`--follow\` stays. Each event has a \`seq\`: a reader goes on
+after the last one it saw and misses nothing. \`level\` is info, warning or error. The actor and the targets have fields of their own and are not in the text.
+
+${table(
+  ['code', 'level', 'text, by example', 'payload'],
+  (Object.keys(eventCodes) as EventCode[]).map((name) => [
+    code(name),
+    eventCodes[name].level,
+    messages(name).join('<br>'),
+    Object.keys(samples[name][0]).map(code).join(', '),
+  ]),
+)}
+## Findings
+
+A finding says what stands and needs time or a person. It is one row; seeing the same again counts in \`timesSeen\` and writes no event, a change writes
+\`finding.changed\`. \`leasehold findings\` lists them. \`retained-overdue\` is resolved when the box is released with delete or is gone,
+\`removal-needs-person\` when what it is about is proved gone. A \`contradiction\` stays open.
+
+${table(
+  ['code', 'meaning'],
+  Object.entries(findingCodes).map(([name, text]) => [code(name), text]),
+)}`
+
+const defaultOf = (name: SettingName): string => {
+  const result = resolveConfig({ flags: {}, environment: {}, file: null, home: '~', absolute: (path) => path })
+  if (!result.ok) throw new Error(result.problem)
+  const value = shownValue(name, result.settings[name].value)
+  return value === null ? 'not set' : code(String(value))
+}
+
+const configurationPage = (): string =>
+  `${head('src/model/config.ts')}# Configuration
+
+Each setting comes from the first of: its flag, its environment variable, the file \`leasehold.yml\`, its default. \`leasehold config\` shows every value and
+where it came from. An empty environment variable counts as not set.
+
+${table(
+  ['key in the file', 'environment', 'flag', 'default', 'what it is'],
+  settingNames.map((name) => [
+    code(name),
+    code(environmentOf(name)),
+    settings[name].flag === null ? 'none' : code(settings[name].flag),
+    defaultOf(name),
+    settings[name].text,
+  ]),
+)}
+The default of \`data\` is \`$XDG_STATE_HOME/leasehold\` where that variable holds an absolute path.
+
+## The file
+
+The file is the one named by \`--config\`, else \`./leasehold.yml\`, else \`~/.config/leasehold/leasehold.yml\`: one is read, they are not merged. It holds
+\`key: value\` lines. An unknown key or a bad value ends the command with exit code 2, naming the file and the line, also where a flag or a variable would
+have hidden it. A key without a value is the default. A relative \`data\` is relative to the file's folder.
+
+    # leasehold.yml
+    port: 7500
+    data: ./state
+
+## Other variables
+
+| variable | what it does |
+| --- | --- |
+| \`XDG_STATE_HOME\` | where the data folder is by default |
+| \`XDG_CACHE_HOME\` | where Node's compiled code is kept: \`leasehold/compiled\` in it, else in \`~/.cache\` |
+| \`NO_COLOR\` | no colours, also on a terminal |
+| \`LEASEHOLD_PROCESS_MODE\` | for \`serve\`: the \`mode\` of \`process\` backends that set none (see [providers](providers.md)) |
+
+Inside a box these are set: \`LEASEHOLD_LEASE_TOKEN\` (may beat and release this lease, nothing else), \`LEASEHOLD_LEASE_ID\`, and the tags \`LEASEHOLD_REF\`,
+\`LEASEHOLD_INSTALLATION\` and \`LEASEHOLD_ATTEMPT\`.
+`
+
+/** The generated pages: path from the root of the checkout to text. */
+export const pages = (): Record<string, string> => ({
+  'docs/reference/errors.md': errorsPage(),
+  'docs/reference/events.md': eventsPage(),
+  'docs/reference/configuration.md': configurationPage(),
+})
+
+/** Which pages differ from what `read` answers for their path; null: there is no such file. */
+export const stalePages = (read: (path: string) => string | null): string[] =>
+  Object.entries(pages())
+    .filter(([path, text]) => read(path) !== text)
+    .map(([path]) => path)
+
+export const flagOf = (name: SettingName): string | null => settings[name].flag
+
+const root = join(import.meta.dirname, '..')
+
+/** As it is on the disk; null where there is no such file. */
+export const readPage = (path: string): string | null => (existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : null)
+
+if (import.meta.main) {
+  if (process.argv.includes('--check')) {
+    for (const path of stalePages(readPage)) {
+      process.stderr.write(`${path} is not up to date: run \`node scripts/docs.ts\`\n`)
+      process.exitCode = 1
+    }
+  } else for (const [path, text] of Object.entries(pages())) writeFileSync(join(root, path), text)
+}

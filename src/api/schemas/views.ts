@@ -1,0 +1,183 @@
+/** What is read besides leases: the other views of `model/wire.ts`. */
+import { Type } from 'typebox'
+import { leaseStates, roles, type ErrorAnswer as ErrorView } from '../../model/wire.ts'
+import { errorCodes } from '../../model/errors.ts'
+import { anything, component, flag, numbers, oneOf, ref, text, textOrNull, time, timeOrNull, whole } from './kinds.ts'
+
+export const instanceStates = ['pending', 'provisioning', 'idle', 'busy', 'terminating', 'terminated'] as const
+const levels = ['info', 'warning', 'error'] as const
+export const targetTypes = ['resource', 'instance', 'lease', 'project', 'scope'] as const
+
+export const ErrorAnswer = Type.Unsafe<ErrorView>({
+  $id: 'Error',
+  description: 'Every error: a stable code, and what happened, to what, and what to do next.',
+  type: 'object',
+  required: ['error', 'message'],
+  properties: {
+    error: { type: 'string', description: Object.entries(errorCodes).map(([code, { status, text: meaning }]) => `\`${code}\` (${status}): ${meaning}`).join('\n') },
+    message: { type: 'string' },
+  },
+  additionalProperties: true,
+})
+
+export const Attempt = component(
+  'Attempt',
+  {
+    id: text(),
+    number: whole(),
+    outcome: oneOf(['open', 'bound', 'absent', 'abandoned']),
+    openedAt: time(),
+    endedAt: timeOrNull(),
+    deadlineAt: time(),
+    error: textOrNull(),
+  },
+  'One try to create a resource for an instance.',
+)
+
+export const Instance = component(
+  'Instance',
+  {
+    id: text(),
+    ref: text({ description: 'Owned by this instance for ever, and written on everything that is created for it.' }),
+    name: text(),
+    state: oneOf(instanceStates),
+    project: text(),
+    backend: text(),
+    provider: text(),
+    scope: textOrNull(),
+    location: textOrNull(),
+    leaseID: textOrNull(),
+    cloudID: textOrNull(),
+    cloudImmutableID: textOrNull(),
+    createdAt: time(),
+    changedAt: time(),
+    terminatedAt: timeOrNull(),
+    attempts: Type.Array(ref(Attempt)),
+  },
+  'The record that provisions.',
+)
+
+export const Target = component('Target', { type: text(), id: text(), name: text() }, 'What something is about.')
+
+export const Event = component(
+  'Event',
+  {
+    id: text(),
+    seq: whole({ description: 'Position in the feed.' }),
+    at: time(),
+    code: text(),
+    level: oneOf(levels),
+    project: textOrNull(),
+    actor: text(),
+    message: text(),
+    targets: Type.Array(ref(Target)),
+    payload: anything(),
+  },
+  'Something that happened.',
+)
+
+export const Finding = component(
+  'Finding',
+  {
+    id: text(),
+    code: text(),
+    state: oneOf(['open', 'resolved']),
+    project: textOrNull(),
+    target: ref(Target),
+    message: text(),
+    evidence: anything(),
+    firstSeenAt: time(),
+    lastSeenAt: time(),
+    timesSeen: whole(),
+    resolvedAt: timeOrNull(),
+  },
+  'Something that was seen and needs time or a person.',
+)
+
+export const Token = component(
+  'Token',
+  { id: text(), name: text(), role: oneOf(roles), project: textOrNull({ description: 'null: every project.' }), createdAt: time(), expiresAt: timeOrNull(), revokedAt: timeOrNull() },
+  'A bearer token, without its secret.',
+)
+
+export const Project = component('Project', { name: text(), createdAt: time(), deletedAt: timeOrNull(), defaultBackend: textOrNull() }, 'Who owns.')
+
+export const Backend = component(
+  'Backend',
+  {
+    name: text(),
+    project: text(),
+    provider: text(),
+    scope: textOrNull({ description: 'The account behind it, as the provider reports it.' }),
+    isDefault: flag(),
+    config: anything({ description: 'Secrets are shown as `***`.' }),
+    createdAt: time(),
+    deletedAt: timeOrNull(),
+  },
+  "A project's configuration of a provider.",
+)
+
+export const Hold = component(
+  'Hold',
+  {
+    id: text(),
+    targetType: oneOf(targetTypes),
+    targetID: text(),
+    project: textOrNull(),
+    reason: text(),
+    createdBy: text(),
+    createdAt: time(),
+    until: timeOrNull(),
+    removedAt: timeOrNull(),
+  },
+  'A person\'s "not this": what it is on is not removed.',
+)
+
+export const Freeze = component('Freeze', { scope: text({ description: '`*` stops every scope.' }), reason: text(), createdBy: text(), createdAt: time() }, 'The stop switch of removals.')
+
+export const Audit = component(
+  'LeaseAudit',
+  {
+    leaseID: text(),
+    slug: text(),
+    state: oneOf(leaseStates),
+    project: text(),
+    owner: text(),
+    provider: text(),
+    cloudID: textOrNull(),
+    expiresAt: time(),
+    retainUntil: timeOrNull(),
+    debt: Type.Array(text(), { description: 'cleanup-error, cleanup-open, may-exist, retained-overdue; state: asked for by its state.' }),
+    cleanupAttempts: whole(),
+    cleanupError: textOrNull(),
+    cleanupRetryAt: timeOrNull(),
+    cloudStatus: oneOf(['found', 'missing', 'error'], { description: 'What the provider says now. A failed read is error, never missing.' }),
+    cloudState: textOrNull(),
+    message: textOrNull(),
+  },
+  'A lease beside what its provider says of it.',
+)
+
+const Replica = component(
+  'Replica',
+  { id: text(), host: text(), pid: whole(), version: text(), startedAt: time(), aliveAt: time(), self: flag(), locks: whole() },
+  'A process that works on this database.',
+)
+export const Status = component(
+  'Status',
+  {
+    version: text(),
+    installation: text(),
+    database: oneOf(['sqlite', 'postgresql']),
+    now: time(),
+    clockSkewMs: whole(),
+    expiryPaused: textOrNull(),
+    freezes: Type.Array(ref(Freeze)),
+    replicas: Type.Array(ref(Replica)),
+    counts: Type.Object({ leases: numbers(), instances: numbers(), removals: numbers(), findings: whole() }),
+  },
+  'The coordinator about itself.',
+)
+export const Check = component('Check', { name: text(), level: oneOf(['ok', 'warning', 'error']), message: text(), remedy: textOrNull() }, 'One thing that the doctor looked at.')
+
+export const shared = [ErrorAnswer, Attempt, Instance, Target, Event, Finding, Token, Project, Backend, Hold, Freeze, Audit, Replica, Status, Check]

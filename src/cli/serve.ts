@@ -1,0 +1,115 @@
+/** The coordinator: wires store, provider, engine and API, and takes them down again. Everything heavy is loaded here and nowhere else in the CLI. */
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { AddressInfo } from 'node:net'
+import { createApi } from '../api/index.ts'
+import { firstStart, needsAdminToken } from '../engine/admin/index.ts'
+import { createEngine, type Engine } from '../engine/engine.ts'
+import { secret } from '../lib/ids.ts'
+import { createProcessProvider } from '../providers/process/index.ts'
+import { tryFileLock } from '../store/claim-lock.ts'
+import { openStore } from '../store/open.ts'
+import type { Store } from '../store/store.ts'
+import { createLog } from '../telemetry/log.ts'
+import { packageVersion } from './support/version.ts'
+import { CliError, exitCodes, messageOf } from './support/errors.ts'
+import type { ServeOptions } from './support/serve-options.ts'
+
+const stopGraceMs = 10_000
+
+/** One coordinator per SQLite folder: the kernel holds the lock, so it goes when its holder dies, however that dies. */
+const lockFolder = async (data: string): Promise<() => void> => {
+  const pidFile = join(data, 'serve.pid')
+  const release = await tryFileLock(join(data, 'serve.lock'))
+  if (release === null) {
+    const pid = existsSync(pidFile) ? readFileSync(pidFile, 'utf8').trim() : 'unknown'
+    throw new CliError(
+      `another coordinator, pid ${pid}, runs on the data folder ${data}: stop it, or give this one its own folder with --data`,
+      exitCodes.failure,
+    )
+  }
+  writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 })
+  return () => {
+    rmSync(pidFile, { force: true })
+    release()
+  }
+}
+
+const openDatabase = async (settings: ServeOptions['settings'], data: string): Promise<Store> => {
+  const { value: url, origin } = settings.databaseUrl
+  try {
+    return await openStore(url ?? join(data, 'leasehold.db'))
+  } catch (error) {
+    throw new CliError(
+      `the database could not be opened (${url === null ? join(data, 'leasehold.db') : origin}): ${messageOf(error)}`,
+      exitCodes.failure,
+    )
+  }
+}
+
+/** The secret stands in its file before the database knows it: a crash between the two loses nothing. */
+const ensureAdminToken = async (engine: Engine, data: string): Promise<string | null> => {
+  const file = join(data, 'admin.token')
+  if (!(await needsAdminToken(engine.context))) {
+    await firstStart(engine.context)
+    return null
+  }
+  if (!existsSync(file)) {
+    const fresh = `${file}.${process.pid}`
+    writeFileSync(fresh, `${secret('lhx_')}\n`, { mode: 0o600, flag: 'wx' })
+    renameSync(fresh, file)
+  }
+  const { adminToken } = await firstStart(engine.context, readFileSync(file, 'utf8').trim())
+  return adminToken === null ? null : file
+}
+
+/** Runs until a signal asks it to stop; calls in flight are let finish and their results recorded. */
+export const serve = async ({ settings }: ServeOptions): Promise<void> => {
+  const log = createLog(settings.logLevel.value)
+  const data = settings.data.value
+  mkdirSync(data, { recursive: true, mode: 0o700 })
+  chmodSync(data, 0o700)
+  const unlock = settings.databaseUrl.value === null ? await lockFolder(data) : () => {}
+  const store = await openDatabase(settings, data)
+  const engine = await createEngine({ store, providers: [createProcessProvider({ dataFolder: data })], log, version: packageVersion() })
+  const tokenFile = await ensureAdminToken(engine, data)
+  await engine.start()
+  const api = await createApi({
+    context: engine.context,
+    engine,
+    version: packageVersion(),
+    log,
+    dataFolder: data,
+    host: settings.host.value,
+  })
+  try {
+    await api.listen({ host: settings.host.value, port: settings.port.value })
+  } catch (error) {
+    await engine.stop(0)
+    await store.close()
+    unlock()
+    const inUse = (error as { code?: string }).code === 'EADDRINUSE'
+    throw new CliError(
+      inUse
+        ? `port ${settings.port.value} on ${settings.host.value} is in use (${settings.port.origin}): stop what uses it, or choose another with --port`
+        : `could not listen on ${settings.host.value}:${settings.port.value}: ${messageOf(error)}`,
+      exitCodes.failure,
+    )
+  }
+  const { port } = api.server.address() as AddressInfo
+  const url = `http://${settings.host.value.includes(':') ? `[${settings.host.value}]` : settings.host.value}:${port}`
+  log.info(
+    { url, database: store.description, data, installation: engine.context.installation.installation_id },
+    `Leasehold ${packageVersion()} serves on ${url}`,
+  )
+  if (tokenFile !== null)
+    log.info({}, `first start: the admin's token is in ${tokenFile}; the commands of this user on this machine find it by themselves`)
+  const signal = await new Promise<NodeJS.Signals>((resolve) => {
+    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => resolve(name))
+  })
+  log.info({ signal }, 'stopping: calls in flight are let finish')
+  await api.close()
+  await engine.stop(stopGraceMs)
+  await store.close()
+  unlock()
+}

@@ -1,0 +1,34 @@
+/**
+ * `npm run bench [-- --only heartbeats|drain|start] [--database sqlite|postgresql] [--json]`: a table on stderr as it goes, with `--json` the rows on stdout.
+ * A speed is a ratio to something measured in the same run; the absolute numbers stand beside it.
+ */
+import { parseArgs } from 'node:util'
+import { drain } from './drain.ts'
+import { heartbeats } from './heartbeats.ts'
+import { databases, table, type BenchDatabase, type Row } from './shared.ts'
+import { start } from './start.ts'
+
+const benches: Record<string, (database: BenchDatabase) => Promise<Row[]>> = { heartbeats, drain, start }
+const { values } = parseArgs({ options: { only: { type: 'string' }, database: { type: 'string' }, json: { type: 'boolean' } } })
+const unknown = values.only !== undefined && !(values.only in benches)
+if (unknown || (values.database !== undefined && !['sqlite', 'postgresql'].includes(values.database))) {
+  process.stderr.write(`usage: npm run bench [-- --only ${Object.keys(benches).join('|')}] [--database sqlite|postgresql] [--json]\n`)
+  process.exit(2)
+}
+const { make, stop } = await databases(values.database)
+const rows: Row[] = []
+try {
+  for (const [name, bench] of Object.entries(benches)) {
+    if (values.only !== undefined && values.only !== name) continue
+    for (const open of make) {
+      const database = await open()
+      const measured = await bench(database)
+      await database.drop()
+      process.stderr.write(`${table(measured)}\n`)
+      rows.push(...measured)
+    }
+  }
+} finally {
+  await stop()
+}
+process.stdout.write(values.json ? `${JSON.stringify(rows, null, 2)}\n` : `\n${table(rows)}\n`)

@@ -1,0 +1,160 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  cleanupState,
+  heldBy,
+  pollDelayMs,
+  preflight,
+  resourceKey,
+  retryDelayMs,
+  sameResource,
+  type Bound,
+  type FreshRead,
+  type HoldFacts,
+  type Identity,
+} from '../../src/model/removal.ts'
+
+describe('when a failed removal is tried again (leases R40, R47)', () => {
+  it.each([
+    ...Array.from({ length: 12 }, (_, i) => [i + 1, 300] as const),
+    [13, 600],
+    [14, 1200],
+    [15, 2400],
+    [16, 3600],
+    [17, 3600],
+    [100, 3600],
+    [100_000, 3600],
+  ])('after %d failures in a row: exactly %d s later', (failures, seconds) => {
+    expect(retryDelayMs(failures)).toBe(seconds * 1000)
+  })
+})
+
+describe('between two looks for proof', () => {
+  it.each([
+    [0, 2],
+    [1, 4],
+    [2, 8],
+    [3, 16],
+    [4, 30],
+    [5, 30],
+    [5000, 30],
+  ])('after %d looks: %d s', (polls, seconds) => {
+    expect(pollDelayMs(polls)).toBe(seconds * 1000)
+  })
+})
+
+const resource: Identity = { scope: 'machine:one', location: 'here', kind: 'box', nativeId: 'abc-1', immutableId: 'ns#4026531836' }
+const bound: Bound = { resource, ref: 'rabcdefghijk', installation: 'inst0001', attemptToken: 'token-1' }
+const fresh: FreshRead = { resource: { ...resource }, tags: { ref: bound.ref, installation: bound.installation, attempt: bound.attemptToken } }
+
+describe('the fresh read before a destructive call (I6)', () => {
+  it('goes on when identity and tags both agree', () => {
+    expect(preflight(bound, fresh, true)).toEqual({ kind: 'go' })
+  })
+
+  it.each(['scope', 'location', 'kind', 'nativeId', 'immutableId'] as const)(
+    'stops when the %s differs, with all tags copied (case leases 8)',
+    (fact) => {
+      const other = { ...fresh, resource: { ...resource, [fact]: 'other' } }
+      expect(sameResource(resource, other.resource)).toBe(false)
+      expect(preflight(bound, other, true).kind).toBe('contradiction')
+      // Also where the provider has no tags left to read: identity alone must then carry it.
+      expect(preflight(bound, other, false).kind).toBe('contradiction')
+    },
+  )
+
+  it.each(['ref', 'installation', 'attempt'] as const)('stops when the %s tag is another one, is cut off, or can not be read', (tag) => {
+    for (const value of ['other', '', ` ${fresh.tags[tag] as string}`, (fresh.tags[tag] as string).toUpperCase(), null]) {
+      const verdict = preflight(bound, { ...fresh, tags: { ...fresh.tags, [tag]: value } }, true)
+      expect(verdict).toEqual({ kind: 'contradiction', why: `its ${tag} tag no longer says that it is ours` })
+    }
+  })
+
+  it('names every tag that is wrong', () => {
+    const verdict = preflight(bound, { ...fresh, tags: { ref: null, installation: null, attempt: null } }, true)
+    expect(verdict).toMatchObject({ why: 'its ref, installation, attempt tag no longer says that it is ours' })
+  })
+
+  it('goes on without tags only where the provider has none left to read and the identity agrees', () => {
+    const untagged = { ...fresh, tags: { ref: null, installation: null, attempt: null } }
+    expect(preflight(bound, untagged, false)).toEqual({ kind: 'go' })
+    expect(preflight(bound, untagged, true).kind).toBe('contradiction')
+  })
+
+  it('goes on for no read but the exact one', () => {
+    const text = fc.constantFrom('abc-1', 'machine:one', 'here', 'box', 'ns#4026531836', 'rabcdefghijk', 'inst0001', 'token-1', '', null)
+    const facts = fc.record({
+      scope: text,
+      location: text,
+      kind: text,
+      nativeId: text,
+      immutableId: text,
+      ref: text,
+      installation: text,
+      attempt: text,
+    })
+    fc.assert(
+      fc.property(facts, ({ ref, installation, attempt, ...identity }) => {
+        const read = { resource: identity as Identity, tags: { ref, installation, attempt } }
+        expect(preflight(bound, read, true).kind === 'go').toBe(JSON.stringify(read) === JSON.stringify(fresh))
+      }),
+      { examples: [[{ ...resource, ...fresh.tags }]] },
+    )
+  })
+})
+
+describe('what holds a removal back', () => {
+  const target = {
+    resourceKey: resourceKey('process', 'here', 'abc-1'),
+    instanceId: 'in_1',
+    leaseId: 'lh_0123456789ab',
+    project: 'default',
+    scope: 'machine:one',
+  }
+  const hold = (targetType: HoldFacts['targetType'], targetId: string): HoldFacts => ({ id: 'hd_1', targetType, targetId })
+
+  it.each([
+    ['resource', 'process/here/abc-1'],
+    ['instance', 'in_1'],
+    ['lease', 'lh_0123456789ab'],
+    ['project', 'default'],
+    ['scope', 'machine:one'],
+  ] as const)('a hold on its %s; one on another does not', (type, id) => {
+    expect(heldBy(target, [hold(type, id)], [])).toBe('hold hd_1')
+    expect(heldBy(target, [hold(type, `${id}x`)], [])).toBeNull()
+  })
+
+  it('an id counts only for the kind of thing that it names', () => {
+    expect(heldBy(target, [hold('project', 'in_1'), hold('instance', 'default'), hold('lease', 'machine:one')], [])).toBeNull()
+  })
+
+  it('without a lease no hold on a lease applies', () => {
+    expect(heldBy({ ...target, leaseId: null }, [hold('lease', 'null'), hold('lease', '')], [])).toBeNull()
+  })
+
+  it('a freeze of everything or of its scope, and not of another scope', () => {
+    expect(heldBy(target, [], ['*'])).toBe('freeze')
+    expect(heldBy(target, [], ['machine:one'])).toBe('freeze of machine:one')
+    expect(heldBy(target, [], ['machine:two'])).toBeNull()
+    expect(heldBy(target, [], [])).toBeNull()
+  })
+
+  it('it stands among any number of others', () => {
+    const others = Array.from({ length: 50 }, (_, i) => hold('instance', `in_${i + 2}`))
+    expect(heldBy(target, [...others, { ...hold('instance', 'in_1'), id: 'hd_9' }], ['elsewhere'])).toBe('hold hd_9')
+  })
+})
+
+describe('what cleanup.state says (leases D8)', () => {
+  it.each([
+    [null, 'none'],
+    [{ state: 'preparing', failedAt: null, heldBy: null }, 'preparing'],
+    [{ state: 'removing', failedAt: null, heldBy: null }, 'removing'],
+    [{ state: 'verifying', failedAt: null, heldBy: null }, 'verifying'],
+    [{ state: 'removing', failedAt: 1, heldBy: null }, 'failed'],
+    [{ state: 'preparing', failedAt: 1, heldBy: 'freeze' }, 'held'],
+    [{ state: 'gone', failedAt: 1, heldBy: 'freeze' }, 'gone'],
+  ] as const)('%j: %s', (removal, state) => {
+    expect(cleanupState(removal)).toBe(state)
+  })
+})
