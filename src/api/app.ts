@@ -1,5 +1,12 @@
 /** What the files of routes share: the types of the server, of a request's asker, and what a handler works with. */
-import type { FastifyBaseLogger, FastifyInstance, FastifyTypeProvider, RawReplyDefaultExpression, RawRequestDefaultExpression, RawServerDefault } from 'fastify'
+import type {
+  FastifyBaseLogger,
+  FastifyInstance,
+  FastifyTypeProvider,
+  RawReplyDefaultExpression,
+  RawRequestDefaultExpression,
+  RawServerDefault,
+} from 'fastify'
 import type { Static, TSchema } from 'typebox'
 import type { Actor } from '../engine/actor.ts'
 import type { EngineContext } from '../engine/context.ts'
@@ -41,7 +48,7 @@ export interface Wiring {
   /** Ends when the server closes: whoever waits answers then. */
   closing: AbortSignal
   /** After a revocation: nobody is let in by what was remembered. */
-  forgetTokens(): void
+  forgetTokens: () => void
 }
 
 const error = ref(ErrorAnswer)

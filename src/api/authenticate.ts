@@ -28,7 +28,8 @@ const unauthorized = (message: string): never => {
 const tokenIn = (header: string | undefined): string => {
   if (header === undefined) return unauthorized('no token came with the request; send authorization: Bearer <token>')
   const [scheme, token, ...rest] = header.trim().split(/\s+/)
-  if (scheme?.toLowerCase() !== 'bearer' || token === undefined || rest.length > 0) return unauthorized('the authorization header must be: Bearer <token>')
+  if (scheme?.toLowerCase() !== 'bearer' || token === undefined || rest.length > 0)
+    return unauthorized('the authorization header must be: Bearer <token>')
   return token
 }
 

@@ -17,7 +17,9 @@ const translate = (error: FastifyError): LeaseholdError | null => {
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new LeaseholdError('bad_request', 'the body is not as long as content-length says')
     default:
-      return error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500 ? new LeaseholdError('bad_request', redact(error.message)) : null
+      return error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500
+        ? new LeaseholdError('bad_request', redact(error.message))
+        : null
   }
 }
 
@@ -30,13 +32,29 @@ const known = (error: unknown): LeaseholdError | null => {
 export const createErrorHandler =
   (log: Log) =>
   (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const refusal = known(error) ?? new LeaseholdError('internal', `something went wrong here; the coordinator's log has more under ${request.id}`)
+    const refusal =
+      known(error) ?? new LeaseholdError('internal', `something went wrong here; the coordinator's log has more under ${request.id}`)
     if (refusal.status >= 500) {
       const stack = error instanceof Error ? redact(error.stack ?? '') : ''
-      log.error({ requestId: request.id, method: request.method, route: request.routeOptions.url ?? null, code: refusal.code, error: errorText(error), stack }, 'a request failed')
+      log.error(
+        {
+          requestId: request.id,
+          method: request.method,
+          route: request.routeOptions.url ?? null,
+          code: refusal.code,
+          error: errorText(error),
+          stack,
+        },
+        'a request failed',
+      )
     }
-    if (refusal.code === 'unauthorized') reply.header('www-authenticate', request.headers.authorization === undefined ? 'Bearer realm="leasehold"' : 'Bearer realm="leasehold", error="invalid_token"')
-    if (refusal.code === 'rate_limited' || refusal.code === 'database_unavailable') reply.header('retry-after', String(refusal.details['retryAfterSeconds'] ?? 2))
+    if (refusal.code === 'unauthorized')
+      reply.header(
+        'www-authenticate',
+        request.headers.authorization === undefined ? 'Bearer realm="leasehold"' : 'Bearer realm="leasehold", error="invalid_token"',
+      )
+    if (refusal.code === 'rate_limited' || refusal.code === 'database_unavailable')
+      reply.header('retry-after', String(Number(refusal.details['retryAfterSeconds'] ?? 2)))
     // After the details, so that none of them can take the place of the code.
     reply.code(refusal.status).send({ ...refusal.details, error: refusal.code, message: refusal.message })
   }
@@ -44,6 +62,13 @@ export const createErrorHandler =
 /** What Node refuses before there is a request: it gets the same form. */
 export const rawBadRequest = (status: 400 | 408 | 431): string => {
   const reasons = { 400: 'Bad Request', 408: 'Request Timeout', 431: 'Request Header Fields Too Large' }
-  const body = JSON.stringify({ error: 'bad_request', message: { 400: 'this is no HTTP request that can be read', 408: 'the request took too long to arrive', 431: 'the headers are too large' }[status] })
+  const body = JSON.stringify({
+    error: 'bad_request',
+    message: {
+      400: 'this is no HTTP request that can be read',
+      408: 'the request took too long to arrive',
+      431: 'the headers are too large',
+    }[status],
+  })
   return `HTTP/1.1 ${status} ${reasons[status]}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
 }

@@ -37,7 +37,10 @@ const nodeAt = (shape: Node, steps: readonly string[]): Node | undefined =>
   }, shape)
 
 const valueAt = (value: unknown, steps: readonly string[]): unknown =>
-  steps.reduce<unknown>((inner, step) => (typeof inner === 'object' && inner !== null ? (inner as Record<string, unknown>)[step] : undefined), value)
+  steps.reduce<unknown>(
+    (inner, step) => (typeof inner === 'object' && inner !== null ? (inner as Record<string, unknown>)[step] : undefined),
+    value,
+  )
 
 const longestShown = 60
 /** The value as it came, cut short; what looks like a secret is replaced. */
@@ -49,7 +52,15 @@ const shown = (value: unknown): string => {
   return written.length > longestShown ? `${written.slice(0, longestShown)}…` : written
 }
 
-const typeNames: Record<string, string> = { string: 'text', integer: 'a whole number', number: 'a number', boolean: 'true or false', object: 'an object', array: 'a list', null: 'null' }
+const typeNames: Record<string, string> = {
+  string: 'text',
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  object: 'an object',
+  array: 'a list',
+  null: 'null',
+}
 
 const wanted = (node: Node | undefined): string => {
   if (!node) return 'something else'
@@ -66,14 +77,20 @@ const places: Record<Part, string> = { body: 'field', query: 'query parameter', 
 
 const unknownField = (part: Part, name: string, known: readonly string[]): string => {
   const meant = known.find((one) => one.toLowerCase() === name.toLowerCase())
-  const hint = meant !== undefined ? `did you mean "${meant}"?` : known.length === 0 ? 'none is taken here' : `known are ${known.join(', ')}`
+  const hint =
+    meant !== undefined ? `did you mean "${meant}"?` : known.length === 0 ? 'none is taken here' : `known are ${known.join(', ')}`
   return `unknown ${places[part]} ${shown(name)}; ${hint}`
 }
 
 /** @param shape the schema that was violated. @param value what came */
 export const explain = (part: Part, violations: readonly Violation[], value: unknown, shape: Node): string => {
   const surplus = violations.find((one) => one.keyword === 'additionalProperties' && one.instancePath === '')
-  if (surplus) return unknownField(part, String((surplus.params['additionalProperties'] as string[] | undefined)?.[0] ?? ''), Object.keys(shape.properties ?? {}))
+  if (surplus)
+    return unknownField(
+      part,
+      String((surplus.params['additionalProperties'] as string[] | undefined)?.[0] ?? ''),
+      Object.keys(shape.properties ?? {}),
+    )
   const missing = violations.find((one) => one.keyword === 'required')
   if (missing) {
     const [name = ''] = (missing.params['requiredProperties'] as string[] | undefined) ?? []
@@ -81,7 +98,10 @@ export const explain = (part: Part, violations: readonly Violation[], value: unk
   }
   const first = violations.find((one) => one.keyword !== 'additionalProperties' && one.keyword !== 'boolean') ?? violations[0]
   const steps = stepsOf(first?.instancePath ?? '')
-  if (steps.length === 0) return part === 'body' ? `the body must be a JSON object, not ${shown(value)}` : `the ${part} is not as it should be: ${first?.message ?? 'malformed'}`
+  if (steps.length === 0)
+    return part === 'body'
+      ? `the body must be a JSON object, not ${shown(value)}`
+      : `the ${part} is not as it should be: ${first?.message ?? 'malformed'}`
   const found = valueAt(value, steps)
   const node = nodeAt(shape, steps)
   // A query parameter that came twice is a list.

@@ -33,6 +33,9 @@ export const createHostCheck = (bind: string): ((header: string | undefined) => 
     if (header === undefined) return
     const name = hostOf(header)
     if (name === null || !allowed.has(name))
-      throw new LeaseholdError('bad_request', `this coordinator listens on ${bind} only, and answers to localhost, 127.0.0.1 and [::1], not to another host name; bind another address with --host to be reached by name`)
+      throw new LeaseholdError(
+        'bad_request',
+        `this coordinator listens on ${bind} only, and answers to localhost, 127.0.0.1 and [::1], not to another host name; bind another address with --host to be reached by name`,
+      )
   }
 }

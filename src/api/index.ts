@@ -39,7 +39,10 @@ export interface ApiOptions {
 }
 
 const routeNotFound = (request: FastifyRequest): LeaseholdError =>
-  new LeaseholdError('route_not_found', `there is no ${request.method} ${(request.url.split('?')[0] as string).slice(0, 100)}; /openapi.json lists what there is`)
+  new LeaseholdError(
+    'route_not_found',
+    `there is no ${request.method} ${(request.url.split('?')[0] as string).slice(0, 100)}; /openapi.json lists what there is`,
+  )
 
 /** Before anything else: an id for every answer, the host, and whether there is such a route. */
 const addFirstLook = (app: Api, host: string): void => {
@@ -69,20 +72,25 @@ const addSignIn = (app: Api, context: EngineContext): (() => void) => {
   const refuse = (request: FastifyRequest, error: unknown): unknown => {
     if (!(error instanceof LeaseholdError) || error.code !== 'unauthorized') return error
     const retryAfterSeconds = failures.count(request.ip)
-    return retryAfterSeconds === 0 ? error : new LeaseholdError('rate_limited', 'too many failed sign-ins from this address; valid tokens go on working', { retryAfterSeconds })
+    return retryAfterSeconds === 0
+      ? error
+      : new LeaseholdError('rate_limited', 'too many failed sign-ins from this address; valid tokens go on working', { retryAfterSeconds })
+  }
+  const admitLater = async (request: FastifyRequest, actor: Promise<Actor>, done: (error?: Error) => void): Promise<void> => {
+    let problem: unknown
+    try {
+      admit(request, await actor)
+    } catch (error) {
+      problem = refuse(request, error)
+    }
+    done(problem as Error | undefined)
   }
   // With callbacks: a token that was seen lately is let in without waiting for anything.
   app.addHook('onRequest', (request, _reply, done) => {
     if (request.routeOptions.config.access === 'public') return done()
     try {
       const actor = authenticator.identify(request.headers.authorization)
-      if (actor instanceof Promise) {
-        actor.then((found) => admit(request, found)).then(
-          () => done(),
-          (error: unknown) => done(refuse(request, error) as Error),
-        )
-        return
-      }
+      if (actor instanceof Promise) return void admitLater(request, actor, done)
       admit(request, actor)
     } catch (error) {
       return done(refuse(request, error) as Error)
@@ -98,7 +106,9 @@ const addBodies = (app: Api): void => {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string', bodyLimit: largestBody }, (request, body, done) => {
     if (body === '') return done(null, undefined)
-    void parseJson(request, body as string, (error, value) => done(error === null ? null : new LeaseholdError('bad_request', 'the body is not valid JSON'), value))
+    void parseJson(request, body as string, (error, value) =>
+      done(error === null ? null : new LeaseholdError('bad_request', 'the body is not valid JSON'), value),
+    )
   })
   app.addHook('preValidation', (request, _reply, done) => {
     const surplus = request.body !== undefined && request.body !== null && request.routeOptions.schema?.body === undefined
@@ -108,7 +118,13 @@ const addBodies = (app: Api): void => {
 
 const addLog = (app: Api, log: Log): void => {
   app.addHook('onResponse', (request, reply, done) => {
-    const facts = { requestId: request.id, method: request.method, route: request.routeOptions.url ?? null, status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 }
+    const facts = {
+      requestId: request.id,
+      method: request.method,
+      route: request.routeOptions.url ?? null,
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime * 10) / 10,
+    }
     log.debug({ ...facts, actor: request.actor?.name ?? null }, 'request')
     done()
   })
@@ -154,6 +170,17 @@ export const createApi = async (options: ApiOptions): Promise<Api> => {
     done()
   })
   const wiring: Wiring = { context, engine, version, dataFolder: options.dataFolder ?? null, closing: closing.signal, forgetTokens }
-  for (const add of [leaseRoutes, readRoutes, adminLeaseRoutes, tokenRoutes, projectRoutes, backendRoutes, holdRoutes, freezeRoutes, serviceRoutes]) add(app, wiring)
+  for (const add of [
+    leaseRoutes,
+    readRoutes,
+    adminLeaseRoutes,
+    tokenRoutes,
+    projectRoutes,
+    backendRoutes,
+    holdRoutes,
+    freezeRoutes,
+    serviceRoutes,
+  ])
+    add(app, wiring)
   return app
 }

@@ -15,7 +15,8 @@ const bodyMayBeMissing = (operation: Operation): void => {
 /** The document, once every route is there. */
 export const apiDocument = (app: Api): string => {
   const document = app.swagger()
-  for (const path of Object.values(document.paths ?? {})) for (const operation of Object.values(path as Record<string, Operation>)) bodyMayBeMissing(operation)
+  for (const path of Object.values(document.paths ?? {}))
+    for (const operation of Object.values(path as Record<string, Operation>)) bodyMayBeMissing(operation)
   return JSON.stringify(document)
 }
 
@@ -26,11 +27,20 @@ export const describeApi = async (app: Api, version: string): Promise<void> => {
       info: {
         title: 'Leasehold',
         version,
-        description: 'Leases of resources that are taken back. Errors are `{error, message, …}` with a stable code; times are ISO 8601 UTC with milliseconds; unknown fields are refused.',
+        description:
+          'Leases of resources that are taken back. Errors are `{error, message, …}` with a stable code; times are ISO 8601 UTC with milliseconds; unknown fields are refused.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: '/' }],
-      components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'A token (`lhx_…`), or a lease\'s own (`lht_…`) for its heartbeat and release.' } } },
+      components: {
+        securitySchemes: {
+          bearer: {
+            type: 'http',
+            scheme: 'bearer',
+            description: "A token (`lhx_…`), or a lease's own (`lht_…`) for its heartbeat and release.",
+          },
+        },
+      },
       security: [{ bearer: [] }],
       tags: [
         { name: 'leases' },

@@ -7,12 +7,20 @@ describe('the API refuses bad input', () => {
   test.each([
     ['an unknown field, naming it and what it may have meant', { ttlseconds: 5 }, 'unknown field "ttlseconds"; did you mean "ttlSeconds"?'],
     ['an unknown field, naming those that are known', { lifetime: 5 }, /^unknown field "lifetime"; known are leaseID, slug, /],
-    ['a text where a number belongs (leases R14)', { ttlSeconds: '5' }, 'ttlSeconds: must be a number of seconds, or null for the default, not "5"'],
+    [
+      'a text where a number belongs (leases R14)',
+      { ttlSeconds: '5' },
+      'ttlSeconds: must be a number of seconds, or null for the default, not "5"',
+    ],
     ['a number where a flag belongs', { keep: 1 }, 'keep: must be true or false or null, not 1'],
     ['a label that is no text', { labels: { team: 5 } }, 'labels.team: must be text, not 5'],
     ['a reserved label (orphans U19)', { labels: { leasehold_ref: 'x' } }, /"leasehold_ref" is reserved/],
     ['an id of another form', { leaseID: 'LH_0123456789ab' }, 'leaseID: must be lh_ and 12 lower-case hex digits, not "LH_0123456789ab"'],
-    ['a request key of another form (leases R10)', { createAttemptID: 'cat_1' }, 'createAttemptID: must be cat_ and 32 lower-case hex digits, not "cat_1"'],
+    [
+      'a request key of another form (leases R10)',
+      { createAttemptID: 'cat_1' },
+      'createAttemptID: must be cat_ and 32 lower-case hex digits, not "cat_1"',
+    ],
     ['an empty slug', { slug: '' }, 'slug: must not be empty'],
     ['a body that is a list', [], 'the body must be a JSON object, not a list'],
     ['a body that is a number', '5', 'the body must be a JSON object, not 5'],
@@ -33,7 +41,9 @@ describe('the API refuses bad input', () => {
   })
 
   test('a body that is not JSON by its type is 415 unsupported_media_type', async () => {
-    const { status, body } = await bench().call('POST', '/v1/leases', 'slug=x', { headers: { 'content-type': 'application/x-www-form-urlencoded' } })
+    const { status, body } = await bench().call('POST', '/v1/leases', 'slug=x', {
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    })
     expect({ status, error: body['error'] }).toEqual({ status: 415, error: 'unsupported_media_type' })
   })
 
@@ -67,10 +77,18 @@ describe('the API refuses bad input', () => {
     ['/v1/tokens', {}, 'the field "name" is missing; it must be text'],
     ['/v1/tokens', { name: 'ci', role: 'root' }, 'role: must be one of user, operator, approver, admin, not "root"'],
     ['/v1/tokens', { name: 'system', role: 'user' }, /^name: "system" can't be one/],
-    ['/v1/tokens', { name: 'ci', role: 'user', expiresInSeconds: 0 }, 'expiresInSeconds: must be a whole number from 1 to 316224000, not 0'],
+    [
+      '/v1/tokens',
+      { name: 'ci', role: 'user', expiresInSeconds: 0 },
+      'expiresInSeconds: must be a whole number from 1 to 316224000, not 0',
+    ],
     ['/v1/projects', { name: 'Web' }, 'name: must be a-z, 0-9 and -, at most 39, a letter first, not "Web"'],
     ['/v1/backends', { name: 'b', provider: 'nimbus' }, 'provider: "nimbus" is none that this coordinator has; it has process'],
-    ['/v1/holds', { targetType: 'resource', targetID: 'x', reason: 'because' }, 'targetID: "x" names no resource; write provider/location/native-id'],
+    [
+      '/v1/holds',
+      { targetType: 'resource', targetID: 'x', reason: 'because' },
+      'targetID: "x" names no resource; write provider/location/native-id',
+    ],
     ['/v1/holds', { targetType: 'lease', targetID: 'x', reason: ' ' }, 'reason: say why, for those who find it held'],
     ['/v1/freezes', {}, 'the field "reason" is missing; it must be text'],
   ])('POST %s %j', async (path, body, message) => {
@@ -113,10 +131,19 @@ describe('the API refuses bad input', () => {
   })
 
   test('every answer, an error too, carries an id of its own, is not stored by anybody, and has the security headers', async () => {
-    const replies = [await bench().call('GET', '/v1/health'), await bench().call('GET', '/v1/leases', undefined, { token: null }), await bench().call('GET', '/nowhere'), await bench().call('POST', '/v1/leases', '{')]
+    const replies = [
+      await bench().call('GET', '/v1/health'),
+      await bench().call('GET', '/v1/leases', undefined, { token: null }),
+      await bench().call('GET', '/nowhere'),
+      await bench().call('POST', '/v1/leases', '{'),
+    ]
     expect(replies.map((reply) => reply.status)).toEqual([200, 401, 404, 400])
     for (const { headers } of replies)
-      expect(headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'content-security-policy': "default-src 'none';frame-ancestors 'none'" })
+      expect(headers).toMatchObject({
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+        'content-security-policy': "default-src 'none';frame-ancestors 'none'",
+      })
     const ids = replies.map((reply) => reply.headers['x-request-id'])
     expect(ids.every((id) => /^rq_[0-9a-f]{20}$/.test(String(id)))).toBe(true)
     expect(new Set(ids).size).toBe(ids.length)

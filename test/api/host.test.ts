@@ -12,16 +12,27 @@ const passes = (bind: string, header: string | undefined): boolean => {
 }
 
 describe('the name by which the coordinator is asked (DNS rebinding)', () => {
-  test.each(['localhost', 'LOCALHOST:7400', '127.0.0.1', '127.0.0.1:7400', '[::1]', '[::1]:7400'])('on a loopback bind %s is answered', (header) => {
-    expect(passes('127.0.0.1', header)).toBe(true)
-  })
-
-  test.each(['evil.example', 'evil.example:7400', 'localhost.evil.example', '127.0.0.1.evil.example', 'evil.example#localhost', 'localhost@evil.example', '192.168.1.2', '[::2]', '', '[localhost]'])(
-    'on a loopback bind %j is refused',
+  test.each(['localhost', 'LOCALHOST:7400', '127.0.0.1', '127.0.0.1:7400', '[::1]', '[::1]:7400'])(
+    'on a loopback bind %s is answered',
     (header) => {
-      expect(passes('127.0.0.1', header)).toBe(false)
+      expect(passes('127.0.0.1', header)).toBe(true)
     },
   )
+
+  test.each([
+    'evil.example',
+    'evil.example:7400',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+    'evil.example#localhost',
+    'localhost@evil.example',
+    '192.168.1.2',
+    '[::2]',
+    '',
+    '[localhost]',
+  ])('on a loopback bind %j is refused', (header) => {
+    expect(passes('127.0.0.1', header)).toBe(false)
+  })
 
   test('the address of the bind itself is a name too, and a public bind answers to every name', () => {
     expect(passes('127.0.0.5', '127.0.0.5:7400')).toBe(true)

@@ -68,8 +68,11 @@ describe('roles and routes', () => {
 
   test('the matrix has every route of the document but the public ones', async () => {
     const document = bench().api.swagger() as { paths: Record<string, object> }
-    const isIn = (method: string, path: string): boolean => matrix.some(([asked, url]) => asked === method && new RegExp(`^${path.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`).test(url))
-    const left = Object.entries(document.paths).flatMap(([path, operations]) => Object.keys(operations).flatMap((method) => (isIn(method.toUpperCase(), path) ? [] : [path])))
+    const isIn = (method: string, path: string): boolean =>
+      matrix.some(([asked, url]) => asked === method && new RegExp(`^${path.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`).test(url))
+    const left = Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.keys(operations).flatMap((method) => (isIn(method.toUpperCase(), path) ? [] : [path])),
+    )
     expect(left).toEqual(['/v1/health', '/v1/ready', '/openapi.json'])
   })
 
@@ -96,7 +99,8 @@ describe('roles and routes', () => {
         ['GET', '/v1/backends?project=other'],
         ['POST', '/v1/leases', { project: 'other' }],
       ]
-      for (const [method, path, body] of named) expect({ path, status: (await bench().call(method, path, body, { token })).status }).toEqual({ path, status: 404 })
+      for (const [method, path, body] of named)
+        expect({ path, status: (await bench().call(method, path, body, { token })).status }).toEqual({ path, status: 404 })
     }
     expect((await bench().call('GET', `/v1/leases/${theirs.lease.id}`)).body['lease'].state).toBe('active')
   })
@@ -104,7 +108,8 @@ describe('roles and routes', () => {
   test('an admin of one project administers that one only', async () => {
     const token = tokens.get('admin') as string
     const theirs = await bench().lease({ project: 'other' })
-    const asked = async (method: string, path: string, body?: object): Promise<number> => (await bench().call(method, path, body, { token })).status
+    const asked = async (method: string, path: string, body?: object): Promise<number> =>
+      (await bench().call(method, path, body, { token })).status
     expect(await asked('POST', `/v1/admin/leases/${theirs.lease.id}/delete`, {})).toBe(404)
     expect(await asked('POST', '/v1/tokens', { name: 'x', role: 'user', project: 'other' })).toBe(404)
     expect(await asked('POST', '/v1/backends', { name: 'x', project: 'other', provider: 'process' })).toBe(404)
@@ -123,8 +128,9 @@ describe('roles and routes', () => {
     expect((await bench().call('GET', `/v1/leases/${lease.id}`, undefined, { token: another })).status).toBe(200)
     const refused = await bench().call('POST', `/v1/leases/${lease.id}/release`, {}, { token: another })
     expect({ status: refused.status, error: refused.body['error'] }).toEqual({ status: 403, error: 'forbidden' })
-    expect((await bench().call('POST', `/v1/leases/${lease.id}/heartbeat`, {}, { token: tokens.get('operator') as string })).status).toBe(200)
+    expect((await bench().call('POST', `/v1/leases/${lease.id}/heartbeat`, {}, { token: tokens.get('operator') as string })).status).toBe(
+      200,
+    )
     expect((await bench().call('POST', `/v1/leases/${lease.id}/release`, {}, { token: user })).status).toBe(200)
   })
 })
-

@@ -11,11 +11,18 @@ eachStore('signing in', (open) => {
   test('no token, one that is malformed, and one that nobody made are 401 with WWW-Authenticate; the right one is let in', async () => {
     bench = await makeBench(await open(), { start: false })
     const none = await bench.call('GET', '/v1/leases', undefined, { token: null })
-    expect({ status: none.status, error: none.body['error'], header: none.headers['www-authenticate'] }).toEqual({ status: 401, error: 'unauthorized', header: 'Bearer realm="leasehold"' })
+    expect({ status: none.status, error: none.body['error'], header: none.headers['www-authenticate'] }).toEqual({
+      status: 401,
+      error: 'unauthorized',
+      header: 'Bearer realm="leasehold"',
+    })
     const wrong = [`lhx_${'A'.repeat(43)}`, `${bench.admin}x`, bench.admin.slice(0, -1), 'short', `lht_0123456789ab${'A'.repeat(43)}`]
     for (const token of wrong) {
       const { status, headers } = await bench.call('GET', '/v1/leases', undefined, { token })
-      expect({ status, header: headers['www-authenticate'] }).toEqual({ status: 401, header: 'Bearer realm="leasehold", error="invalid_token"' })
+      expect({ status, header: headers['www-authenticate'] }).toEqual({
+        status: 401,
+        header: 'Bearer realm="leasehold", error="invalid_token"',
+      })
     }
     for (const authorization of [`Basic ${bench.admin}`, bench.admin, 'Bearer'])
       expect((await bench.call('GET', '/v1/leases', undefined, { token: null, headers: { authorization } })).status).toBe(401)
@@ -25,7 +32,8 @@ eachStore('signing in', (open) => {
 
   test('health, readiness and the document need no token', async () => {
     bench = await makeBench(await open())
-    for (const path of ['/v1/health', '/v1/ready', '/openapi.json']) expect((await bench.call('GET', path, undefined, { token: null })).status).toBe(200)
+    for (const path of ['/v1/health', '/v1/ready', '/openapi.json'])
+      expect((await bench.call('GET', path, undefined, { token: null })).status).toBe(200)
   })
 
   test('a token that was used a moment ago is refused right after its revocation here', async () => {
@@ -64,7 +72,8 @@ eachStore('signing in', (open) => {
     bench = await makeBench(await open())
     const [mine, other] = [await bench.lease(), await bench.lease()]
     const token = mine.leaseToken
-    const tried = async (method: string, path: string, body?: unknown): Promise<number> => (await bench.call(method, path, body, { token })).status
+    const tried = async (method: string, path: string, body?: unknown): Promise<number> =>
+      (await bench.call(method, path, body, { token })).status
     expect(await tried('POST', `/v1/leases/${mine.lease.id}/heartbeat`)).toBe(200)
     expect(await tried('POST', `/v1/leases/${mine.lease.slug}/heartbeat`)).toBe(200)
     for (const what of ['heartbeat', 'release']) {

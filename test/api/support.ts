@@ -35,6 +35,7 @@ export interface Bench {
   admin: string
   token(role: Role, project: string | null, name?: string): Promise<string>
   /** A body that is a text is sent as it is. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- the published document has checked it
   call<T = Record<string, any>>(method: string, path: string, body?: unknown, options?: Call): Promise<Reply<T>>
   lease(body?: object, options?: Call): Promise<LeaseAnswer & { leaseToken: string }>
   close(): Promise<void>
@@ -52,23 +53,32 @@ const strict = (node: unknown, components: Record<string, object>): unknown => {
   const reference = (node as { $ref?: string }).$ref
   if (reference !== undefined) return strict(components[reference.replace('#/components/schemas/', '')], components)
   const inner = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, strict(value, components)]))
-  return inner['type'] === 'object' && inner['properties'] !== undefined && inner['additionalProperties'] === undefined ? { ...inner, additionalProperties: false } : inner
+  return inner['type'] === 'object' && inner['properties'] !== undefined && inner['additionalProperties'] === undefined
+    ? { ...inner, additionalProperties: false }
+    : inner
 }
 
 const createContract = (api: Api) => {
   const document = api.swagger() as unknown as Document
   const compiled = new Map<string, Validator>()
-  const templates = Object.keys(document.paths).map((path) => ({ path, pattern: new RegExp(`^${path.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`) }))
+  const templates = Object.keys(document.paths).map((path) => ({
+    path,
+    pattern: new RegExp(`^${path.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`),
+  }))
   return (method: string, url: string, status: number, body: unknown): void => {
     const [pathname = ''] = url.split('?')
     // A literal path goes before one with a parameter.
-    const found = templates.filter(({ pattern }) => pattern.test(pathname)).toSorted((a, b) => a.path.split('{').length - b.path.split('{').length)[0]
+    const found = templates
+      .filter(({ pattern }) => pattern.test(pathname))
+      .toSorted((a, b) => a.path.split('{').length - b.path.split('{').length)[0]
     const responses = found && document.paths[found.path]?.[method.toLowerCase()]?.responses
-    const schema = (responses?.[String(status)] ?? responses?.['default'])?.content?.['application/json']?.schema ?? document.components.schemas['Error']
+    const schema =
+      (responses?.[String(status)] ?? responses?.['default'])?.content?.['application/json']?.schema ?? document.components.schemas['Error']
     const key = `${method} ${found?.path} ${status}`
     const validator = compiled.get(key) ?? (Compile(strict(schema, document.components.schemas) as TSchema) as Validator)
     compiled.set(key, validator)
-    if (!validator.Check(body)) expect.fail(`${key} does not answer what is published: ${JSON.stringify(validator.Errors(body))}\n${JSON.stringify(body)}`)
+    if (!validator.Check(body))
+      expect.fail(`${key} does not answer what is published: ${JSON.stringify(validator.Errors(body))}\n${JSON.stringify(body)}`)
   }
 }
 
@@ -89,10 +99,23 @@ export const makeBench = async (store: Store, options: BenchOptions = {}): Promi
   await store.write(async (tx) => {
     await tx.db.updateTable('backends').set({ scope: testScope }).execute()
     await insertProject(tx, 'other')
-    await insertBackend(tx, { project: 'other', name: 'local', provider: 'process', config: '{}', scope: 'scripted:two' as typeof testScope, is_default: 1 })
+    await insertBackend(tx, {
+      project: 'other',
+      name: 'local',
+      provider: 'process',
+      config: '{}',
+      scope: 'scripted:two' as typeof testScope,
+      is_default: 1,
+    })
   })
   if (options.start ?? true) await engine.start()
-  const api = await createApi({ context: engine.context, engine, version: 'test', log, ...(options.host === undefined ? {} : { host: options.host }) })
+  const api = await createApi({
+    context: engine.context,
+    engine,
+    version: 'test',
+    log,
+    ...(options.host === undefined ? {} : { host: options.host }),
+  })
   await api.ready()
   const admin = adminToken as string
   const check = createContract(api)
@@ -101,7 +124,11 @@ export const makeBench = async (store: Store, options: BenchOptions = {}): Promi
     const response = await api.inject({
       method: method as 'GET',
       url: path,
-      headers: { ...(token === null ? {} : { authorization: `Bearer ${token}` }), ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}), ...headers },
+      headers: {
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}),
+        ...headers,
+      },
       ...(body === undefined ? {} : { payload: body as string }),
     })
     const answer = (response.body === '' ? {} : response.json()) as T
@@ -115,7 +142,8 @@ export const makeBench = async (store: Store, options: BenchOptions = {}): Promi
     provider,
     admin,
     call,
-    token: async (role, project, name = `${role}-${project ?? 'all'}`) => (await createToken(engine.context, root, { name, role, project })).secret,
+    token: async (role, project, name = `${role}-${project ?? 'all'}`) =>
+      (await createToken(engine.context, root, { name, role, project })).secret,
     async lease(body = {}, callOptions = {}) {
       const { status, body: answer } = await call<LeaseAnswer & { leaseToken: string }>('POST', '/v1/leases', body, callOptions)
       expect(status, JSON.stringify(answer)).toBe(201)

@@ -15,8 +15,8 @@ import {
 } from '../../src/model/removal.ts'
 
 describe('when a failed removal is tried again (leases R40, R47)', () => {
-  it.each([
-    ...Array.from({ length: 12 }, (_, i) => [i + 1, 300] as const),
+  it.each<[number, number]>([
+    ...Array.from({ length: 12 }, (_, i): [number, number] => [i + 1, 300]),
     [13, 600],
     [14, 1200],
     [15, 2400],
@@ -82,7 +82,7 @@ describe('the fresh read before a destructive call (I6)', () => {
   })
 
   it('goes on for no read but the exact one', () => {
-    const text = fc.constantFrom('abc-1', 'machine:one', 'here', 'box', 'ns#4026531836', 'rabcdefghijk', 'inst0001', 'token-1', '', null)
+    const text = fc.constantFrom<(string | null)[]>('abc-1', 'machine:one', 'here', 'box', 'ns#4026531836', 'rabcdefghijk', 'inst0001', 'token-1', '', null)
     const facts = fc.record({
       scope: text,
       location: text,

@@ -42,7 +42,9 @@ export const adminLeaseRoutes = (app: Api, { context, closing }: Wiring): void =
         response: answers({ 200: answer('A row per lease.', { audits: Type.Array(ref(Audit)) }) }),
       },
     },
-    async (request) => ({ audits: await auditLeases(context, request.actor, { ...request.query, limit: request.query.limit ?? defaultLimit }) }),
+    async (request) => ({
+      audits: await auditLeases(context, request.actor, { ...request.query, limit: request.query.limit ?? defaultLimit }),
+    }),
   )
 
   app.post(
@@ -71,7 +73,10 @@ export const adminLeaseRoutes = (app: Api, { context, closing }: Wiring): void =
         params: leaseKey,
         querystring: nothing,
         body: nothing,
-        response: answers({ 200: oneLease('The box is proved gone.'), 202: oneLease('The removal goes on: `cleanup` tells how far it is.') }),
+        response: answers({
+          200: oneLease('The box is proved gone.'),
+          202: oneLease('The removal goes on: `cleanup` tells how far it is.'),
+        }),
       },
     },
     async (request, reply) => {

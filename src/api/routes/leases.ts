@@ -1,13 +1,35 @@
 /** Leases as their holders see them (leases 2.1). */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { accessTo, cancelCreate, createHeartbeat, createLease, getLease, listLeases, putLease, releaseLease, settledLease, type Created } from '../../engine/leases/index.ts'
+import {
+  accessTo,
+  cancelCreate,
+  createHeartbeat,
+  createLease,
+  getLease,
+  listLeases,
+  putLease,
+  releaseLease,
+  settledLease,
+  type Created,
+} from '../../engine/leases/index.ts'
 import { LeaseholdError } from '../../model/errors.ts'
 import { isLeaseId } from '../../model/ids.ts'
 import type { LeaseAnswer, LeaseView } from '../../model/wire.ts'
 import { answers, untilGone, type Api, type Wiring } from '../app.ts'
 import { answer, defaultLimit, may, nothing, oneOf, ref, text, withoutNulls } from '../schemas/kinds.ts'
-import { Access, cancelBody, createBody, heartbeatBody, Lease, leaseId, leaseKey, leaseQuery, putBody, releaseBody } from '../schemas/leases.ts'
+import {
+  Access,
+  cancelBody,
+  createBody,
+  heartbeatBody,
+  Lease,
+  leaseId,
+  leaseKey,
+  leaseQuery,
+  putBody,
+  releaseBody,
+} from '../schemas/leases.ts'
 
 const tags = ['leases']
 /** decisions, Defaults: 201 if active within 55 s, else 202. */
@@ -15,26 +37,44 @@ const waitMs = 55_000
 const stepMs = 1_000
 
 const oneLease = (description: string) => answer(description, { lease: ref(Lease) })
-const created = (description: string) => answer(description, { lease: ref(Lease), leaseToken: text({ description: 'May beat and release this lease, nothing else.' }), warnings: may(Type.Array(text())) })
-const createAnswers = answers({ 200: created('The same request came before; the lease is active.'), 201: created('Made and active.'), 202: created('Made, and still provisioning: look again.') })
+const created = (description: string) =>
+  answer(description, {
+    lease: ref(Lease),
+    leaseToken: text({ description: 'May beat and release this lease, nothing else.' }),
+    warnings: may(Type.Array(text())),
+  })
+const createAnswers = answers({
+  200: created('The same request came before; the lease is active.'),
+  201: created('Made and active.'),
+  202: created('Made, and still provisioning: look again.'),
+})
 
 /** In steps, so that a closing server answers with what it knows. */
 const settled = async (wiring: Wiring, lease: LeaseView, gone: AbortSignal): Promise<LeaseView> => {
   const end = performance.now() + waitMs
-  for (let known = lease; ; ) {
+  for (let known = lease; ;) {
     const left = end - performance.now()
     if (known.state !== 'provisioning' || left <= 0 || gone.aborted) return known
     known = await settledLease(wiring.context, lease.id, Math.min(stepMs, left))
   }
 }
 
-const wantsNoWait = (request: FastifyRequest): boolean => /(^|[,\s])respond-async($|[,;\s])/i.test([request.headers['prefer'] ?? ''].flat().join(','))
+const wantsNoWait = (request: FastifyRequest): boolean =>
+  /(^|[,\s])respond-async($|[,;\s])/i.test([request.headers['prefer'] ?? ''].flat().join(','))
 
 /** A create whose lease has ended meanwhile: the lease comes with the error. */
 const refuseEnded = (lease: LeaseView, replayed: boolean): never => {
   if (lease.state === 'failed')
-    throw new LeaseholdError('create_failed', `${lease.id} could not be made: ${lease.failureError ?? 'no reason recorded'}`, { failureCode: lease.failureCode, lease })
-  if (replayed) throw new LeaseholdError('lease_ended', `${lease.id}, which this request made before, is ${lease.state}; send a new request for another`, { lease })
+    throw new LeaseholdError('create_failed', `${lease.id} could not be made: ${lease.failureError ?? 'no reason recorded'}`, {
+      failureCode: lease.failureCode,
+      lease,
+    })
+  if (replayed)
+    throw new LeaseholdError(
+      'lease_ended',
+      `${lease.id}, which this request made before, is ${lease.state}; send a new request for another`,
+      { lease },
+    )
   throw new LeaseholdError('lease_state_changed', `${lease.id} was ${lease.state} before it was ready`, { lease })
 }
 
@@ -56,7 +96,8 @@ export const leaseRoutes = (app: Api, wiring: Wiring): void => {
       schema: {
         operationId: 'createLease',
         summary: 'Create a lease',
-        description: 'Waits up to 55 s for the box; with `Prefer: respond-async` not at all. `create_failed` carries failureCode and the lease.',
+        description:
+          'Waits up to 55 s for the box; with `Prefer: respond-async` not at all. `create_failed` carries failureCode and the lease.',
         tags,
         querystring: nothing,
         body: createBody,
@@ -82,7 +123,8 @@ export const leaseRoutes = (app: Api, wiring: Wiring): void => {
     },
     async (request, reply) => {
       const { id } = request.params
-      if (!isLeaseId(id)) throw new LeaseholdError('bad_request', `id: must be lh_ and 12 lower-case hex digits, not ${JSON.stringify(id.slice(0, 60))}`)
+      if (!isLeaseId(id))
+        throw new LeaseholdError('bad_request', `id: must be lh_ and 12 lower-case hex digits, not ${JSON.stringify(id.slice(0, 60))}`)
       return answerCreate(request, reply, await putLease(context, request.actor, id, withoutNulls(request.body)))
     },
   )
@@ -98,12 +140,23 @@ export const leaseRoutes = (app: Api, wiring: Wiring): void => {
         response: answers({ 200: answer('The leases that this token may see.', { leases: Type.Array(ref(Lease)) }) }),
       },
     },
-    async (request) => ({ leases: await listLeases(context, request.actor, { ...request.query, limit: request.query.limit ?? defaultLimit }) }),
+    async (request) => ({
+      leases: await listLeases(context, request.actor, { ...request.query, limit: request.query.limit ?? defaultLimit }),
+    }),
   )
 
   app.get(
     '/v1/leases/:id',
-    { schema: { operationId: 'getLease', summary: 'Read a lease', tags, params: leaseKey, querystring: nothing, response: answers({ 200: oneLease('The lease.') }) } },
+    {
+      schema: {
+        operationId: 'getLease',
+        summary: 'Read a lease',
+        tags,
+        params: leaseKey,
+        querystring: nothing,
+        response: answers({ 200: oneLease('The lease.') }),
+      },
+    },
     async (request) => ({ lease: await getLease(context, request.actor, request.params.id) }),
   )
 
@@ -156,7 +209,12 @@ export const leaseRoutes = (app: Api, wiring: Wiring): void => {
         body: cancelBody,
         response: answers({
           200: answer('Cancelled, for good.', {
-            canceledCreate: Type.Object({ version: Type.Integer(), requestedLeaseID: text(), createAttemptID: text(), state: oneOf(['canceled']) }),
+            canceledCreate: Type.Object({
+              version: Type.Integer(),
+              requestedLeaseID: text(),
+              createAttemptID: text(),
+              state: oneOf(['canceled']),
+            }),
             lease: may(ref(Lease)),
           }),
         }),
@@ -167,7 +225,16 @@ export const leaseRoutes = (app: Api, wiring: Wiring): void => {
 
   app.get(
     '/v1/leases/:id/access',
-    { schema: { operationId: 'accessLease', summary: 'How to reach into the box', tags, params: leaseKey, querystring: nothing, response: answers({ 200: answer('The way in.', { access: ref(Access) }) }) } },
+    {
+      schema: {
+        operationId: 'accessLease',
+        summary: 'How to reach into the box',
+        tags,
+        params: leaseKey,
+        querystring: nothing,
+        response: answers({ 200: answer('The way in.', { access: ref(Access) }) }),
+      },
+    },
     async (request) => ({ access: await accessTo(context, request.actor, request.params.id) }),
   )
 }

@@ -10,12 +10,29 @@ export const projectRoutes = (app: Api, { context }: Wiring): void => {
   const tags = ['projects']
   app.get(
     '/v1/projects',
-    { schema: { operationId: 'listProjects', summary: 'List projects', tags, querystring: nothing, response: answers({ 200: answer('By name; deleted ones too.', { projects: Type.Array(ref(Project)) }) }) } },
+    {
+      schema: {
+        operationId: 'listProjects',
+        summary: 'List projects',
+        tags,
+        querystring: nothing,
+        response: answers({ 200: answer('By name; deleted ones too.', { projects: Type.Array(ref(Project)) }) }),
+      },
+    },
     async (request) => ({ projects: await listProjects(context, request.actor) }),
   )
   app.post(
     '/v1/projects',
-    { schema: { operationId: 'createProject', summary: 'Make a project', tags, querystring: nothing, body: projectBody, response: answers({ 201: answer('The project.', { project: ref(Project) }) }) } },
+    {
+      schema: {
+        operationId: 'createProject',
+        summary: 'Make a project',
+        tags,
+        querystring: nothing,
+        body: projectBody,
+        response: answers({ 201: answer('The project.', { project: ref(Project) }) }),
+      },
+    },
     async (request, reply) => {
       const project = await createProject(context, request.actor, request.body.name)
       reply.code(201)
@@ -43,7 +60,15 @@ export const backendRoutes = (app: Api, { context }: Wiring): void => {
   const tags = ['backends']
   app.get(
     '/v1/backends',
-    { schema: { operationId: 'listBackends', summary: 'List backends', tags, querystring: ofProject, response: answers({ 200: answer('By project and name; draining ones too.', { backends: Type.Array(ref(Backend)) }) }) } },
+    {
+      schema: {
+        operationId: 'listBackends',
+        summary: 'List backends',
+        tags,
+        querystring: ofProject,
+        response: answers({ 200: answer('By project and name; draining ones too.', { backends: Type.Array(ref(Backend)) }) }),
+      },
+    },
     async (request) => ({ backends: await listBackends(context, request.actor, request.query.project) }),
   )
   app.post(
@@ -52,7 +77,8 @@ export const backendRoutes = (app: Api, { context }: Wiring): void => {
       schema: {
         operationId: 'addBackend',
         summary: 'Add a backend',
-        description: 'The account behind it is read back from the provider first; one that can not be read is refused with backend_unavailable.',
+        description:
+          'The account behind it is read back from the provider first; one that can not be read is refused with backend_unavailable.',
         tags,
         querystring: nothing,
         body: backendBody,

@@ -9,11 +9,19 @@ import { Event, Finding, Instance, instanceStates } from '../schemas/views.ts'
 
 const tags = ['reads']
 const project = may(text({ minLength: 1, description: 'Only of this project.' }))
-const after = may(text({ pattern: '^(newest|\\d{1,15})$', [expected]: 'the number of an event, or "newest"', description: 'Only what came after this event; `newest`: only what comes. Missing: from the beginning.' }))
+const after = may(
+  text({
+    pattern: '^(newest|\\d{1,15})$',
+    [expected]: 'the number of an event, or "newest"',
+    description: 'Only what came after this event; `newest`: only what comes. Missing: from the beginning.',
+  }),
+)
 const target = may(text({ minLength: 1, description: 'Only about this id or name, which may be gone long since.' }))
 
 export const readRoutes = (app: Api, { context, closing }: Wiring): void => {
-  const watch = createFeedWatch(context.store, (error) => context.log.warn({ error: errorText(error) }, 'the feed could not be looked at; trying again'))
+  const watch = createFeedWatch(context.store, (error) =>
+    context.log.warn({ error: errorText(error) }, 'the feed could not be looked at; trying again'),
+  )
 
   app.get(
     '/v1/instances',
@@ -26,7 +34,9 @@ export const readRoutes = (app: Api, { context, closing }: Wiring): void => {
         response: answers({ 200: answer('The instances that this token may see.', { instances: Type.Array(ref(Instance)) }) }),
       },
     },
-    async (request) => ({ instances: await listInstances(context, request.actor, { ...request.query, limit: request.query.limit ?? defaultLimit }) }),
+    async (request) => ({
+      instances: await listInstances(context, request.actor, { ...request.query, limit: request.query.limit ?? defaultLimit }),
+    }),
   )
 
   app.get(
@@ -55,7 +65,9 @@ export const readRoutes = (app: Api, { context, closing }: Wiring): void => {
         response: answers({ 200: answer('What needs time or a person.', { findings: Type.Array(ref(Finding)) }) }),
       },
     },
-    async (request) => ({ findings: await listFindings(context, request.actor, { ...request.query, limit: request.query.limit ?? defaultLimit }) }),
+    async (request) => ({
+      findings: await listFindings(context, request.actor, { ...request.query, limit: request.query.limit ?? defaultLimit }),
+    }),
   )
 
   app.get(
@@ -64,7 +76,8 @@ export const readRoutes = (app: Api, { context, closing }: Wiring): void => {
       schema: {
         operationId: 'listEvents',
         summary: 'Read the feed of events, oldest first',
-        description: 'Go on with `after` set to `next`. With `waitSeconds` the answer comes with the first event, or empty when the time is over.',
+        description:
+          'Go on with `after` set to `next`. With `waitSeconds` the answer comes with the first event, or empty when the time is over.',
         tags,
         querystring: closed({ after, limit: limit(), target, project, waitSeconds }),
         response: answers({ 200: answer('Events, and where to go on.', { events: Type.Array(ref(Event)), next: whole() }) }),

@@ -16,7 +16,14 @@ export const serviceRoutes = (app: Api, { context, engine, version, dataFolder, 
     '/v1/health',
     {
       config: { access: 'public' },
-      schema: { operationId: 'health', summary: 'Does the process answer?', tags, security: [], querystring: nothing, response: answers({ 200: answer('It does.', { status: oneOf(['ok']) }) }) },
+      schema: {
+        operationId: 'health',
+        summary: 'Does the process answer?',
+        tags,
+        security: [],
+        querystring: nothing,
+        response: answers({ 200: answer('It does.', { status: oneOf(['ok']) }) }),
+      },
     },
     async () => ({ status: 'ok' }),
   )
@@ -24,7 +31,9 @@ export const serviceRoutes = (app: Api, { context, engine, version, dataFolder, 
   const trouble = async (): Promise<{ error: string; message: string } | null> => {
     const database = await withDeadline('the database', readyDeadlineMs, closing, () => databaseTrouble(context)).catch(errorText)
     if (database !== null) return { error: 'database_unavailable', message: 'the database does not answer' }
-    return (await engine.ready()) ? null : { error: 'not_ready', message: 'the pipelines do not run: the coordinator is starting or stopping' }
+    return (await engine.ready())
+      ? null
+      : { error: 'not_ready', message: 'the pipelines do not run: the coordinator is starting or stopping' }
   }
 
   app.get(
@@ -50,13 +59,29 @@ export const serviceRoutes = (app: Api, { context, engine, version, dataFolder, 
 
   app.get(
     '/v1/status',
-    { schema: { operationId: 'status', summary: 'The state of the coordinator', tags, querystring: nothing, response: answers({ 200: answer('Its state.', { status: ref(Status) }) }) } },
+    {
+      schema: {
+        operationId: 'status',
+        summary: 'The state of the coordinator',
+        tags,
+        querystring: nothing,
+        response: answers({ 200: answer('Its state.', { status: ref(Status) }) }),
+      },
+    },
     async (request) => ({ status: await readStatus(context, request.actor, { version, expiryPaused: engine.awake.paused() }) }),
   )
 
   app.get(
     '/v1/doctor',
-    { schema: { operationId: 'doctor', summary: 'What works and what does not, with a remedy each', tags, querystring: nothing, response: answers({ 200: answer('One check each.', { checks: Type.Array(ref(Check)) }) }) } },
+    {
+      schema: {
+        operationId: 'doctor',
+        summary: 'What works and what does not, with a remedy each',
+        tags,
+        querystring: nothing,
+        response: answers({ 200: answer('One check each.', { checks: Type.Array(ref(Check)) }) }),
+      },
+    },
     async (request) => ({ checks: await runDoctor(context, request.actor, dataFolder) }),
   )
 
@@ -65,7 +90,14 @@ export const serviceRoutes = (app: Api, { context, engine, version, dataFolder, 
     '/openapi.json',
     {
       config: { access: 'public' },
-      schema: { operationId: 'openapi', summary: 'This document', tags, security: [], querystring: nothing, response: answers({ 200: anything({ description: 'OpenAPI 3.1' }) }) },
+      schema: {
+        operationId: 'openapi',
+        summary: 'This document',
+        tags,
+        security: [],
+        querystring: nothing,
+        response: answers({ 200: anything({ description: 'OpenAPI 3.1' }) }),
+      },
     },
     async (_request, reply) => {
       document ??= apiDocument(app)

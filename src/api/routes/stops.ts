@@ -23,7 +23,16 @@ export const holdRoutes = (app: Api, { context }: Wiring): void => {
   )
   app.post(
     '/v1/holds',
-    { schema: { operationId: 'addHold', summary: 'Keep something from being removed', tags, querystring: nothing, body: holdBody, response: answers({ 201: answer('The hold.', { hold: ref(Hold) }) }) } },
+    {
+      schema: {
+        operationId: 'addHold',
+        summary: 'Keep something from being removed',
+        tags,
+        querystring: nothing,
+        body: holdBody,
+        response: answers({ 201: answer('The hold.', { hold: ref(Hold) }) }),
+      },
+    },
     async (request, reply) => {
       const hold = await addHold(context, request.actor, withoutNulls(request.body))
       reply.code(201)
@@ -32,7 +41,16 @@ export const holdRoutes = (app: Api, { context }: Wiring): void => {
   )
   app.delete(
     '/v1/holds/:id',
-    { schema: { operationId: 'removeHold', summary: 'Remove a hold', tags, params: byId, querystring: nothing, response: answers({ 200: answer('The hold, removed.', { hold: ref(Hold) }) }) } },
+    {
+      schema: {
+        operationId: 'removeHold',
+        summary: 'Remove a hold',
+        tags,
+        params: byId,
+        querystring: nothing,
+        response: answers({ 200: answer('The hold, removed.', { hold: ref(Hold) }) }),
+      },
+    },
     async (request) => ({ hold: await removeHold(context, request.actor, request.params.id) }),
   )
 }
@@ -41,12 +59,29 @@ export const freezeRoutes = (app: Api, { context }: Wiring): void => {
   const tags = ['freezes']
   app.get(
     '/v1/freezes',
-    { schema: { operationId: 'listFreezes', summary: 'List freezes', tags, querystring: nothing, response: answers({ 200: answer('By scope.', { freezes: Type.Array(ref(Freeze)) }) }) } },
+    {
+      schema: {
+        operationId: 'listFreezes',
+        summary: 'List freezes',
+        tags,
+        querystring: nothing,
+        response: answers({ 200: answer('By scope.', { freezes: Type.Array(ref(Freeze)) }) }),
+      },
+    },
     async (request) => ({ freezes: await listFreezes(context, request.actor) }),
   )
   app.post(
     '/v1/freezes',
-    { schema: { operationId: 'addFreeze', summary: 'Stop every removal, or those of a scope', tags, querystring: nothing, body: freezeBody, response: answers({ 201: answer('The freeze.', { freeze: ref(Freeze) }) }) } },
+    {
+      schema: {
+        operationId: 'addFreeze',
+        summary: 'Stop every removal, or those of a scope',
+        tags,
+        querystring: nothing,
+        body: freezeBody,
+        response: answers({ 201: answer('The freeze.', { freeze: ref(Freeze) }) }),
+      },
+    },
     async (request, reply) => {
       const freeze = await addFreeze(context, request.actor, withoutNulls(request.body))
       reply.code(201)

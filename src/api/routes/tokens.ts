@@ -12,7 +12,13 @@ export const tokenRoutes = (app: Api, { context, forgetTokens }: Wiring): void =
   app.get(
     '/v1/tokens',
     {
-      schema: { operationId: 'listTokens', summary: 'List tokens, without their secrets', tags, querystring: ofProject, response: answers({ 200: answer('Oldest first.', { tokens: Type.Array(ref(Token)) }) }) },
+      schema: {
+        operationId: 'listTokens',
+        summary: 'List tokens, without their secrets',
+        tags,
+        querystring: ofProject,
+        response: answers({ 200: answer('Oldest first.', { tokens: Type.Array(ref(Token)) }) }),
+      },
     },
     async (request) => ({ tokens: await listTokens(context, request.actor, request.query.project) }),
   )
@@ -26,7 +32,9 @@ export const tokenRoutes = (app: Api, { context, forgetTokens }: Wiring): void =
         tags,
         querystring: nothing,
         body: tokenBody,
-        response: answers({ 201: answer('The token.', { token: ref(Token), secret: text({ description: 'Shown this once: only its hash is kept.' }) }) }),
+        response: answers({
+          201: answer('The token.', { token: ref(Token), secret: text({ description: 'Shown this once: only its hash is kept.' }) }),
+        }),
       },
     },
     async (request, reply) => {
@@ -39,7 +47,14 @@ export const tokenRoutes = (app: Api, { context, forgetTokens }: Wiring): void =
   app.delete(
     '/v1/tokens/:id',
     {
-      schema: { operationId: 'revokeToken', summary: 'Revoke a token, at once and for good', tags, params: byId, querystring: nothing, response: answers({ 200: answer('The token, revoked.', { token: ref(Token) }) }) },
+      schema: {
+        operationId: 'revokeToken',
+        summary: 'Revoke a token, at once and for good',
+        tags,
+        params: byId,
+        querystring: nothing,
+        response: answers({ 200: answer('The token, revoked.', { token: ref(Token) }) }),
+      },
     },
     async (request) => {
       const token = await revokeToken(context, request.actor, request.params.id)

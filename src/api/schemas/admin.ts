@@ -11,7 +11,13 @@ const tenYears = 315_360_000
 export const tokenBody = closed({
   name: text({ minLength: 1, maxLength: 63, description: 'The owner of what is made with it.' }),
   role: oneOf(roles),
-  project: may(textOrNull({ minLength: 1, maxLength: 100, description: "Missing or null: every project for an admin of every project, else the admin's own." })),
+  project: may(
+    textOrNull({
+      minLength: 1,
+      maxLength: 100,
+      description: "Missing or null: every project for an admin of every project, else the admin's own.",
+    }),
+  ),
   expiresInSeconds: may(wholeOrNull({ minimum: 1, maximum: 316_224_000, description: 'Missing or null: until it is revoked.' })),
 })
 export const projectBody = closed({ name: text(name) })
@@ -24,11 +30,18 @@ export const backendBody = closed({
 })
 export const holdBody = closed({
   targetType: oneOf(targetTypes),
-  targetID: text({ minLength: 1, maxLength: 500, description: 'A lease by id or slug, an instance by id or ref, a project, a scope, a resource as provider/location/native-id.' }),
+  targetID: text({
+    minLength: 1,
+    maxLength: 500,
+    description: 'A lease by id or slug, an instance by id or ref, a project, a scope, a resource as provider/location/native-id.',
+  }),
   reason: reason(),
   durationSeconds: may(wholeOrNull({ minimum: 1, maximum: tenYears, description: 'Missing or null: until it is removed.' })),
 })
-export const freezeBody = closed({ scope: may(textOrNull({ minLength: 1, maxLength: 500, description: 'Missing or `*`: every scope.' })), reason: reason() })
+export const freezeBody = closed({
+  scope: may(textOrNull({ minLength: 1, maxLength: 500, description: 'Missing or `*`: every scope.' })),
+  reason: reason(),
+})
 export const unfreezeBody = closed({ reason: may(textOrNull({ maxLength: 500, description: 'Kept in the audit.' })) })
 
 export const byId = closed({ id: text({ minLength: 1 }) })

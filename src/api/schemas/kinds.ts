@@ -24,17 +24,22 @@ export const numberOrNull = (options: Options = {}) => Type.Unsafe<number | null
 export const wholeOrNull = (options: Options = {}) => Type.Unsafe<number | null>({ type: ['integer', 'null'], ...options })
 export const flag = (options: { description?: string } = {}) => Type.Boolean(options)
 export const flagOrNull = (options: Options = {}) => Type.Unsafe<boolean | null>({ type: ['boolean', 'null'], ...options })
-export const oneOf = <const T extends string>(values: readonly T[], options: Options = {}) => Type.Unsafe<T>({ type: 'string', enum: [...values], ...options })
+export const oneOf = <const T extends string>(values: readonly T[], options: Options = {}) =>
+  Type.Unsafe<T>({ type: 'string', enum: [...values], ...options })
 
 /** ISO 8601 UTC with milliseconds. */
 export const time = () => Type.String({ format: 'date-time' })
 export const timeOrNull = () => Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' })
 
-export const texts = (options: Options = {}) => Type.Unsafe<Record<string, string>>({ type: 'object', additionalProperties: { type: 'string' }, ...options })
-export const textsOrNull = (options: Options = {}) => Type.Unsafe<Record<string, string> | null>({ type: ['object', 'null'], additionalProperties: { type: 'string' }, ...options })
+export const texts = (options: Options = {}) =>
+  Type.Unsafe<Record<string, string>>({ type: 'object', additionalProperties: { type: 'string' }, ...options })
+export const textsOrNull = (options: Options = {}) =>
+  Type.Unsafe<Record<string, string> | null>({ type: ['object', 'null'], additionalProperties: { type: 'string' }, ...options })
 export const numbers = () => Type.Unsafe<Record<string, number>>({ type: 'object', additionalProperties: { type: 'number' } })
-export const anything = (options: Options = {}) => Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true, ...options })
-export const anythingOrNull = (options: Options = {}) => Type.Unsafe<Record<string, unknown> | null>({ type: ['object', 'null'], additionalProperties: true, ...options })
+export const anything = (options: Options = {}) =>
+  Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true, ...options })
+export const anythingOrNull = (options: Options = {}) =>
+  Type.Unsafe<Record<string, unknown> | null>({ type: ['object', 'null'], additionalProperties: true, ...options })
 
 export const may = <T extends TSchema>(schema: T) => Type.Optional(schema)
 

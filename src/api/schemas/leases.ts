@@ -1,11 +1,31 @@
 /** Leases on the wire: `LeaseView` of `model/wire.ts`, and what is asked of them. */
 import { Type } from 'typebox'
 import { leaseStates, type Access as AccessView } from '../../model/wire.ts'
-import { closed, component, expected, flag, flagOrNull, limit, may, nonFiniteIsNull, numberOrNull, oneOf, text, textOrNull, texts, textsOrNull, time, timeOrNull, whole } from './kinds.ts'
+import {
+  closed,
+  component,
+  expected,
+  flag,
+  flagOrNull,
+  limit,
+  may,
+  nonFiniteIsNull,
+  numberOrNull,
+  oneOf,
+  text,
+  textOrNull,
+  texts,
+  textsOrNull,
+  time,
+  timeOrNull,
+  whole,
+} from './kinds.ts'
 
 /** How far the taking back of a lease is. */
 export const Cleanup = closed({
-  state: oneOf(['none', 'preparing', 'removing', 'verifying', 'gone', 'failed', 'held'], { description: 'gone: absence verified; failed: the last try failed, see retryAt; held: a hold or a freeze stops it.' }),
+  state: oneOf(['none', 'preparing', 'removing', 'verifying', 'gone', 'failed', 'held'], {
+    description: 'gone: absence verified; failed: the last try failed, see retryAt; held: a hold or a freeze stops it.',
+  }),
   removalID: textOrNull(),
   reason: textOrNull(),
   attempts: whole(),
@@ -81,29 +101,47 @@ export const Access = Type.Unsafe<AccessView>({
   },
 })
 
-const seconds = (description: string) => may(numberOrNull({ description, [expected]: 'a number of seconds, or null for the default', [nonFiniteIsNull]: true }))
+const seconds = (description: string) =>
+  may(numberOrNull({ description, [expected]: 'a number of seconds, or null for the default', [nonFiniteIsNull]: true }))
 const name = (description: string) => may(textOrNull({ description, minLength: 1, maxLength: 100 }))
 
 const createFields = {
-  leaseID: may(textOrNull({ pattern: '^lh_[0-9a-f]{12}$', [expected]: 'lh_ and 12 lower-case hex digits', description: 'An id of your own choice, never used before.' })),
+  leaseID: may(
+    textOrNull({
+      pattern: '^lh_[0-9a-f]{12}$',
+      [expected]: 'lh_ and 12 lower-case hex digits',
+      description: 'An id of your own choice, never used before.',
+    }),
+  ),
   slug: name('A name for people; made up when missing. A suffix is added when it is taken.'),
   provider: name("Without it, and without `backend`: the project's default backend."),
   backend: name("One of the project's backends."),
   project: name("Without it the token's own, else `default`."),
   ttlSeconds: seconds('The longest life; default 5400, capped at 86400 with a warning; 0 or less gives the default.'),
-  idleTimeoutSeconds: seconds('Ends when not touched for so long; default 1800, capped at 86400 with a warning; 0 or less gives the default.'),
+  idleTimeoutSeconds: seconds(
+    'Ends when not touched for so long; default 1800, capped at 86400 with a warning; 0 or less gives the default.',
+  ),
   keep: may(flagOrNull({ description: 'A release without `delete` then leaves the box. Both clocks run all the same.' })),
   labels: may(textsOrNull({ description: 'Labels for people; those that begin with `leasehold` are reserved.' })),
 }
 const requestKey = { pattern: '^cat_[0-9a-f]{32}$', [expected]: 'cat_ and 32 lower-case hex digits' }
 
-export const createBody = closed({ ...createFields, createAttemptID: may(textOrNull({ ...requestKey, description: 'Makes the create repeatable: the same key answers the same lease.' })) })
+export const createBody = closed({
+  ...createFields,
+  createAttemptID: may(textOrNull({ ...requestKey, description: 'Makes the create repeatable: the same key answers the same lease.' })),
+})
 export const putBody = closed(createFields)
 export const cancelBody = closed({ createAttemptID: text(requestKey) })
 
 const provider = { pattern: '^[a-z][a-z0-9-]{0,62}$', [expected]: 'the name of a provider: a-z, 0-9 and -' }
 export const heartbeatBody = closed({
-  idleTimeoutSeconds: may(numberOrNull({ description: 'Replaces the idle time when above 0; other numbers and null change nothing.', [expected]: 'a number of seconds', [nonFiniteIsNull]: true })),
+  idleTimeoutSeconds: may(
+    numberOrNull({
+      description: 'Replaces the idle time when above 0; other numbers and null change nothing.',
+      [expected]: 'a number of seconds',
+      [nonFiniteIsNull]: true,
+    }),
+  ),
   expectedProvider: may(textOrNull({ ...provider, description: 'Refused with provider_mismatch when the lease is of another.' })),
 })
 export const releaseBody = closed({
@@ -113,7 +151,13 @@ export const releaseBody = closed({
 export const adminReleaseBody = closed({ delete: may(flagOrNull({ description: 'As in the release by its holder.' })) })
 
 const states = may(Type.Array(oneOf(leaseStates), { description: 'Only these; repeated, or separated by commas.' }))
-export const leaseQuery = closed({ state: states, provider: may(text({ minLength: 1 })), owner: may(text({ minLength: 1 })), project: may(text({ minLength: 1 })), limit: limit() })
+export const leaseQuery = closed({
+  state: states,
+  provider: may(text({ minLength: 1 })),
+  owner: may(text({ minLength: 1 })),
+  project: may(text({ minLength: 1 })),
+  limit: limit(),
+})
 
 export const leaseKey = closed({ id: text({ description: 'The id of a lease, or the slug of a live one.', minLength: 1 }) })
 export const leaseId = closed({ id: text({ description: 'The id of a lease.', minLength: 1 }) })

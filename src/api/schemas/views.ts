@@ -14,7 +14,12 @@ export const ErrorAnswer = Type.Unsafe<ErrorView>({
   type: 'object',
   required: ['error', 'message'],
   properties: {
-    error: { type: 'string', description: Object.entries(errorCodes).map(([code, { status, text: meaning }]) => `\`${code}\` (${status}): ${meaning}`).join('\n') },
+    error: {
+      type: 'string',
+      description: Object.entries(errorCodes)
+        .map(([code, { status, text: meaning }]) => `\`${code}\` (${status}): ${meaning}`)
+        .join('\n'),
+    },
     message: { type: 'string' },
   },
   additionalProperties: true,
@@ -96,11 +101,23 @@ export const Finding = component(
 
 export const Token = component(
   'Token',
-  { id: text(), name: text(), role: oneOf(roles), project: textOrNull({ description: 'null: every project.' }), createdAt: time(), expiresAt: timeOrNull(), revokedAt: timeOrNull() },
+  {
+    id: text(),
+    name: text(),
+    role: oneOf(roles),
+    project: textOrNull({ description: 'null: every project.' }),
+    createdAt: time(),
+    expiresAt: timeOrNull(),
+    revokedAt: timeOrNull(),
+  },
   'A bearer token, without its secret.',
 )
 
-export const Project = component('Project', { name: text(), createdAt: time(), deletedAt: timeOrNull(), defaultBackend: textOrNull() }, 'Who owns.')
+export const Project = component(
+  'Project',
+  { name: text(), createdAt: time(), deletedAt: timeOrNull(), defaultBackend: textOrNull() },
+  'Who owns.',
+)
 
 export const Backend = component(
   'Backend',
@@ -133,7 +150,11 @@ export const Hold = component(
   'A person\'s "not this": what it is on is not removed.',
 )
 
-export const Freeze = component('Freeze', { scope: text({ description: '`*` stops every scope.' }), reason: text(), createdBy: text(), createdAt: time() }, 'The stop switch of removals.')
+export const Freeze = component(
+  'Freeze',
+  { scope: text({ description: '`*` stops every scope.' }), reason: text(), createdBy: text(), createdAt: time() },
+  'The stop switch of removals.',
+)
 
 export const Audit = component(
   'LeaseAudit',
@@ -151,7 +172,9 @@ export const Audit = component(
     cleanupAttempts: whole(),
     cleanupError: textOrNull(),
     cleanupRetryAt: timeOrNull(),
-    cloudStatus: oneOf(['found', 'missing', 'error'], { description: 'What the provider says now. A failed read is error, never missing.' }),
+    cloudStatus: oneOf(['found', 'missing', 'error'], {
+      description: 'What the provider says now. A failed read is error, never missing.',
+    }),
     cloudState: textOrNull(),
     message: textOrNull(),
   },
@@ -178,6 +201,26 @@ export const Status = component(
   },
   'The coordinator about itself.',
 )
-export const Check = component('Check', { name: text(), level: oneOf(['ok', 'warning', 'error']), message: text(), remedy: textOrNull() }, 'One thing that the doctor looked at.')
+export const Check = component(
+  'Check',
+  { name: text(), level: oneOf(['ok', 'warning', 'error']), message: text(), remedy: textOrNull() },
+  'One thing that the doctor looked at.',
+)
 
-export const shared = [ErrorAnswer, Attempt, Instance, Target, Event, Finding, Token, Project, Backend, Hold, Freeze, Audit, Replica, Status, Check]
+export const shared = [
+  ErrorAnswer,
+  Attempt,
+  Instance,
+  Target,
+  Event,
+  Finding,
+  Token,
+  Project,
+  Backend,
+  Hold,
+  Freeze,
+  Audit,
+  Replica,
+  Status,
+  Check,
+]

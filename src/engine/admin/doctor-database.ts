@@ -8,7 +8,7 @@ const name = 'database'
 const ok = (message: string): DoctorCheck => ({ name, level: 'ok', message, remedy: null })
 
 const setting = async (session: Session, query: string): Promise<string> => {
-  const [row] = (await sql.raw<Record<string, unknown>>(query).execute(session.db)).rows
+  const [row] = (await sql.raw<Record<string, string | number>>(query).execute(session.db)).rows
   return String(Object.values(row ?? {})[0] ?? 'unknown')
 }
 

@@ -60,7 +60,7 @@ export const visibleFreezes = async (session: Session, actor: Actor): Promise<Fr
   return rows.filter((row) => row.scope === everyScope || own.has(row.scope)).map(freezeView)
 }
 
-export const listFreezes = (context: EngineContext, actor: Actor): Promise<FreezeView[]> => {
+export const listFreezes = async (context: EngineContext, actor: Actor): Promise<FreezeView[]> => {
   requireFull(actor)
   return context.store.read((session) => visibleFreezes(session, actor))
 }

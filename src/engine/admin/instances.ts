@@ -7,7 +7,7 @@ import type { EngineContext } from '../context.ts'
 import { instanceViews } from '../views.ts'
 
 /** Newest first. */
-export const listInstances = (
+export const listInstances = async (
   context: EngineContext,
   actor: Actor,
   input: { state?: InstanceState; project?: string; limit: number },
@@ -21,7 +21,7 @@ export const listInstances = (
  * @param key an id or a ref
  * @throws LeaseholdError not_found, also for an instance of another project
  */
-export const getInstance = (context: EngineContext, actor: Actor, key: string): Promise<InstanceView> => {
+export const getInstance = async (context: EngineContext, actor: Actor, key: string): Promise<InstanceView> => {
   requireFull(actor)
   return context.store.read(async (session) => {
     const row = await findInstance(session, key)

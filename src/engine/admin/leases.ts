@@ -5,7 +5,7 @@ import type { EngineContext } from '../context.ts'
 import { getLease, releaseLease } from '../leases/index.ts'
 
 /** @throws LeaseholdError forbidden, not_found, cleanup_in_progress */
-export const adminRelease = (context: EngineContext, actor: Actor, key: string, remove: boolean | undefined): Promise<LeaseView> => {
+export const adminRelease = async (context: EngineContext, actor: Actor, key: string, remove: boolean | undefined): Promise<LeaseView> => {
   requireAdmin(actor)
   return releaseLease(context, actor, key, remove === undefined ? {} : { delete: remove })
 }

@@ -34,7 +34,7 @@ const viewOf = async (tx: Tx, name: string): Promise<ProjectView> =>
   (await views(tx, [(await findProject(tx, name)) as ProjectRow]))[0] as ProjectView
 
 /** @throws LeaseholdError forbidden, bad_request, already_exists (a deleted project's name is not given again: its rows still name it) */
-export const createProject = (context: EngineContext, actor: Actor, name: string): Promise<ProjectView> => {
+export const createProject = async (context: EngineContext, actor: Actor, name: string): Promise<ProjectView> => {
   requireGlobalAdmin(actor)
   checkName('project', name)
   return context.store.write(async (tx) => {
@@ -59,7 +59,7 @@ export const listProjects = async (context: EngineContext, actor: Actor): Promis
  * `default` is never deleted: requests that name no project go there. Boxes that a release kept stay where they are, and are reported.
  * @throws LeaseholdError forbidden, not_found, in_use
  */
-export const deleteProject = (context: EngineContext, actor: Actor, name: string): Promise<ProjectView> => {
+export const deleteProject = async (context: EngineContext, actor: Actor, name: string): Promise<ProjectView> => {
   requireGlobalAdmin(actor)
   return context.store.write(async (tx) => {
     const known = await forUpdate(tx, tx.db.selectFrom('projects').selectAll().where('name', '=', name)).executeTakeFirst()

@@ -4,6 +4,7 @@ import { kyselyOn } from '../connection.ts'
 import { migrateWithin } from '../migrate.ts'
 import type { Migration } from '../migrations/index.ts'
 import type { Db, Session, Store, Tx } from '../store.ts'
+import { readInteger, storable } from '../values.ts'
 
 /** One key for all replicas: "leasehold" in ASCII, cut to 63 bits. */
 const migrationLock = '7810765853811303265'
@@ -17,13 +18,13 @@ const tries = 4
 const types: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
     oid === 20 && format !== 'binary'
-      ? Number
+      ? readInteger
       : (pg.types.getTypeParser(oid, format as 'text') as unknown)) as typeof pg.types.getTypeParser,
 }
 
 const kyselyOnClient = (client: pg.PoolClient): Db =>
   kyselyOn('postgresql', async (query) => {
-    const result = await client.query({ text: query.sql, values: query.parameters.slice() })
+    const result = await client.query({ text: query.sql, values: query.parameters.map(storable) })
     return { rows: result.rows as never[], numAffectedRows: BigInt(result.rowCount ?? 0) }
   })
 
@@ -32,6 +33,8 @@ class PostgresStore implements Store {
   readonly description: string
   readonly #pool: pg.Pool
   readonly #dbs = new WeakMap<pg.PoolClient, Db>()
+  readonly #underWay = new Set<Promise<unknown>>()
+  #closing: Promise<void> | undefined
 
   constructor(url: string, connections: number) {
     const parsed = new URL(url)
@@ -56,6 +59,8 @@ class PostgresStore implements Store {
       const version = Number(rows[0]?.server_version_num)
       if (version < 140000) throw new Error(`PostgreSQL 14 or newer is needed; ${this.description} runs ${Math.floor(version / 10000)}`)
       await client.query('begin')
+      // Whoever comes second waits as long as the first one's migrations take.
+      await client.query('set local lock_timeout = 0')
       await client.query(`select pg_advisory_xact_lock(${migrationLock})`)
       await migrateWithin(this.#db(client), migrations)
       await client.query('commit')
@@ -73,12 +78,31 @@ class PostgresStore implements Store {
     return known
   }
 
-  async now(): Promise<number> {
-    const { rows } = await this.#pool.query<{ now: number }>(clockText)
-    return (rows[0] as { now: number }).now
+  /** The pool serves nobody who still waits for a connection when it ends: so a close waits for everybody who came before it. */
+  #track<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closing) return Promise.reject(new Error('the store is closed'))
+    const running = work()
+    const settled = running.then(
+      () => {},
+      () => {},
+    )
+    this.#underWay.add(settled)
+    void settled.then(() => this.#underWay.delete(settled))
+    return running
   }
 
-  async read<T>(body: (session: Session) => Promise<T>): Promise<T> {
+  now(): Promise<number> {
+    return this.#track(async () => {
+      const { rows } = await this.#pool.query<{ now: number }>(clockText)
+      return (rows[0] as { now: number }).now
+    })
+  }
+
+  read<T>(body: (session: Session) => Promise<T>): Promise<T> {
+    return this.#track(() => this.#readOnce(body))
+  }
+
+  async #readOnce<T>(body: (session: Session) => Promise<T>): Promise<T> {
     const client = await this.#pool.connect()
     try {
       return await body({ db: this.#db(client), dialect: 'postgresql' })
@@ -87,7 +111,11 @@ class PostgresStore implements Store {
     }
   }
 
-  async write<T>(body: (tx: Tx) => Promise<T>): Promise<T> {
+  write<T>(body: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#track(() => this.#writeUntilDone(body))
+  }
+
+  async #writeUntilDone<T>(body: (tx: Tx) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#writeOnce(body)
@@ -118,8 +146,9 @@ class PostgresStore implements Store {
     }
   }
 
-  async close(): Promise<void> {
-    await this.#pool.end()
+  close(): Promise<void> {
+    this.#closing ??= Promise.all(this.#underWay).then(() => this.#pool.end())
+    return this.#closing
   }
 }
 

@@ -1,17 +1,10 @@
 /** One `node:sqlite` handle with a statement cache. */
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { CompiledQuery, QueryResult } from 'kysely'
+import { storable } from '../values.ts'
 
 const cacheSize = 300
 const readsRows = /^\s*(?:select|with|pragma|values|explain)\b|\breturning\b/i
-
-/** Only what SQLite stores unchanged: a Date as first value would silently shift the parameters. */
-const bindable = (value: unknown): SQLInputValue => {
-  if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint') return value
-  if (typeof value === 'boolean') return value ? 1 : 0
-  if (value instanceof Uint8Array) return value
-  throw new TypeError(`a value of type ${value instanceof Date ? 'Date' : typeof value} can't be stored: use a number, text or null`)
-}
 
 export class SqliteConnection {
   readonly handle: DatabaseSync
@@ -35,7 +28,7 @@ export class SqliteConnection {
   }
 
   execute(query: CompiledQuery): QueryResult<never> {
-    const values = query.parameters.map(bindable)
+    const values = query.parameters.map(storable)
     const statement = this.prepare(query.sql)
     if (readsRows.test(query.sql)) return { rows: statement.all(...values) as never[] }
     const { changes } = statement.run(...values)
