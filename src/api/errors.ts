@@ -25,8 +25,12 @@ const translate = (error: FastifyError): LeaseholdError | null => {
 
 const known = (error: unknown): LeaseholdError | null => {
   if (error instanceof LeaseholdError) return error
-  if (isDatabaseUnavailable(error)) return new LeaseholdError('database_unavailable', 'the database does not answer; try again in a moment')
-  return error instanceof Error ? translate(error as FastifyError) : null
+  // What came in broken has a status; a client that goes away in the middle of its body looks like a broken connection otherwise.
+  const refusal = error instanceof Error ? translate(error as FastifyError) : null
+  if (refusal !== null) return refusal
+  return isDatabaseUnavailable(error)
+    ? new LeaseholdError('database_unavailable', 'the database does not answer; try again in a moment')
+    : null
 }
 
 export const createErrorHandler =
@@ -34,20 +38,17 @@ export const createErrorHandler =
   (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const refusal =
       known(error) ?? new LeaseholdError('internal', `something went wrong here; the coordinator's log has more under ${request.id}`)
-    if (refusal.status >= 500) {
-      const stack = error instanceof Error ? redact(error.stack ?? '') : ''
-      log.error(
-        {
-          requestId: request.id,
-          method: request.method,
-          route: request.routeOptions.url ?? null,
-          code: refusal.code,
-          error: errorText(error),
-          stack,
-        },
-        'a request failed',
-      )
+    const facts = {
+      requestId: request.id,
+      method: request.method,
+      route: request.routeOptions.url ?? null,
+      code: refusal.code,
+      error: errorText(error),
     }
+    if (refusal.status < 500) log.debug(facts, 'a request was refused')
+    else log.error({ ...facts, stack: error instanceof Error ? redact(error.stack ?? '') : '' }, 'a request failed')
+    // Also for what is refused before the hooks run.
+    reply.header('x-request-id', request.id).header('cache-control', 'no-store')
     if (refusal.code === 'unauthorized')
       reply.header(
         'www-authenticate',

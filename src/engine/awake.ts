@@ -22,8 +22,11 @@ export interface Awake {
   stop(): Promise<void>
   /** Resolves at once while marks are fresh; after a stall it marks first. */
   awake(): Promise<void> | undefined
-  /** Why expiry stands still, or null. */
-  paused(): string | null
+  /**
+   * Why expiry stands still, or null.
+   * @param now the database's time, if just read: a clock that jumped is then noticed before anything is done by it, not at the next mark
+   */
+  paused(now?: number): string | null
   /** Reference clock minus the clock by which we work, in ms. */
   skewMs(): number
 }
@@ -51,13 +54,17 @@ export const createAwake = (store: Store, self: Self, log: Log, watch: boolean):
   const reference = async (): Promise<number> => (store.dialect === 'sqlite' ? Date.now() : store.now())
   let start = { reference: 0, monotonic: 0 }
 
+  const aheadMs = (now: number): number =>
+    (store.dialect === 'sqlite' ? Date.now() : now) - start.reference - (performance.now() - start.monotonic)
+  const jumpText = (ahead: number): string =>
+    `the ${store.dialect === 'sqlite' ? 'wall' : "database's"} clock ran ${Math.round(ahead / 1000)} s ahead of the monotonic one`
+
   const watchClocks = async (tx: Tx): Promise<void> => {
-    const wall = store.dialect === 'sqlite' ? Date.now() : tx.now
     skew = Date.now() - tx.now
-    const ahead = wall - start.reference - (performance.now() - start.monotonic)
+    const ahead = aheadMs(tx.now)
     const about = { project: null, targets: [{ type: 'replica', id: self.id, name: self.host }] }
     if (ahead > jumpMs && pausedBecause === null) {
-      pausedBecause = `the ${store.dialect === 'sqlite' ? 'wall' : "database's"} clock ran ${Math.round(ahead / 1000)} s ahead of the monotonic one`
+      pausedBecause = jumpText(ahead)
       log.error({ aheadMs: ahead }, 'a clock jumped; expiry is paused')
       await appendEvents(tx, [event(tx, 'clock.jumped', { seconds: Math.round(ahead / 1000) }, about)])
     } else if (ahead <= jumpMs && pausedBecause !== null) {
@@ -113,7 +120,12 @@ export const createAwake = (store: Store, self: Self, log: Log, watch: boolean):
       })
     },
     awake: () => (stalled() ? mark() : undefined),
-    paused: () => (stalled() ? 'no alive mark for over 60 s: deadlines are moved first' : pausedBecause),
+    paused: (now) => {
+      if (stalled()) return 'no alive mark for over 60 s: deadlines are moved first'
+      if (pausedBecause !== null || !watch || now === undefined) return pausedBecause
+      const ahead = aheadMs(now)
+      return ahead > jumpMs ? jumpText(ahead) : null
+    },
     skewMs: () => skew,
   }
 }

@@ -51,9 +51,9 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
   }
   const pipelines = [
     createPipeline(context, provisionPipeline(context)),
-    createPipeline(context, expirePipeline(context), () => {
+    createPipeline(context, expirePipeline(context), (now) => {
       void awake.awake()?.catch(() => {})
-      return awake.paused() !== null
+      return awake.paused(now) !== null
     }),
     createPipeline(context, removePipeline(context)),
   ]

@@ -34,7 +34,8 @@ export interface Pipeline {
   stop(ms: number): Promise<void>
 }
 
-export const createPipeline = (context: EngineContext, spec: PipelineSpec, paused: () => boolean = () => false): Pipeline => {
+/** @param paused asked before every fetch, with the time by which it would fetch */
+export const createPipeline = (context: EngineContext, spec: PipelineSpec, paused: (now: number) => boolean = () => false): Pipeline => {
   const { store, log } = context
   const inWork = new Map<string, { held: Held; abort: AbortController; done: Promise<void> }>()
   let stopping = false
@@ -43,7 +44,9 @@ export const createPipeline = (context: EngineContext, spec: PipelineSpec, pause
   let rouse: () => void = () => {}
   let roused = false
 
-  const work = async (lock: Locked): Promise<void> => {
+  const work = (lock: Locked): void => {
+    // Our own lock on it had ended before it could be renewed: who still works under that one has lost it.
+    inWork.get(lock.id)?.abort.abort(new Error('the lock on this row was lost'))
     const abort = new AbortController()
     const held: Held = { ...lock, signal: abort.signal }
     const done = spec
@@ -56,13 +59,12 @@ export const createPipeline = (context: EngineContext, spec: PipelineSpec, pause
     inWork.set(lock.id, { held, abort, done })
   }
 
-  const fetch = async (): Promise<number> => {
+  const fetch = async (now: number): Promise<number> => {
     const free = Math.min(batch, spec.capacity - inWork.size)
     if (free <= 0) return 0
-    const now = await store.now()
     if (!(await store.read((session) => anyDue(session, spec.table, now)))) return 0
     const locked = await store.write((tx) => lockDue(tx, spec.table, context.replicaId, free, lockMs))
-    for (const lock of locked) void work(lock)
+    for (const lock of locked) work(lock)
     return locked.length
   }
 
@@ -93,10 +95,12 @@ export const createPipeline = (context: EngineContext, spec: PipelineSpec, pause
         roused = true
       }
       try {
-        const taken = paused() ? 0 : await fetch()
+        const now = await store.now()
+        const standing = paused(now)
+        const taken = standing ? 0 : await fetch(now)
         failures = 0
         if (taken > 0) continue
-        await wait(paused() ? longestTickMs : await msToNext())
+        await wait(standing ? longestTickMs : await msToNext())
       } catch (error) {
         failures++
         log.error({ pipeline: spec.name, error: errorText(error) }, 'the database did not answer; trying again')

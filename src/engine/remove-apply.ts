@@ -1,7 +1,8 @@
 /** The guarded applies of a removal: each writes only under the fence of its lock, but for the answer to a call that was already made (I3, I7). */
 import { uuidv7Hex } from '../lib/ids.ts'
+import { redact } from '../lib/redact.ts'
 import { isLive } from '../model/lease.ts'
-import { heldRecheckMs, pollDelayMs, retryDelayMs } from '../model/removal.ts'
+import { heldBy, heldRecheckMs, pollDelayMs, retryDelayMs } from '../model/removal.ts'
 import { appendAudit } from '../store/audit.ts'
 import { updateEach } from '../store/bulk.ts'
 import { stillHeld, unlocked } from '../store/due.ts'
@@ -12,7 +13,7 @@ import type { Tx } from '../store/store.ts'
 import type { RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
 import type { Held } from './pipeline.ts'
 import { event, leaseTarget, reportFinding, systemActor, type Target } from './record.ts'
-import type { RemovalWork } from './remove-load.ts'
+import { readObstacles, type RemovalWork } from './remove-load.ts'
 
 export const targetsOf = (work: RemovalWork, lease?: LeaseRow): Target[] => [
   ...(lease ? [leaseTarget(lease)] : []),
@@ -47,15 +48,29 @@ export interface IntentOf {
   fingerprint: Record<string, unknown>
 }
 
-/** Binds the identity, and writes the intent, in one transaction before the call (I7). Null where the lock is lost: no call then. */
-export const writeIntents = async (tx: Tx, intents: readonly IntentOf[]): Promise<(string | null)[]> => {
+/** Only `written` lets the call happen. */
+export type Intent = { kind: 'written'; id: string } | { kind: 'lost' } | { kind: 'held'; by: string }
+
+/**
+ * Binds the identity, and writes the intent, in one transaction before the call (I7). Holds and freezes are asked once more: the fresh read may have
+ * taken long, and a hold that was answered before the intent wins.
+ */
+export const writeIntents = async (tx: Tx, intents: readonly IntentOf[]): Promise<Intent[]> => {
   const mine = await stillHeld(
     tx,
     'removals',
     intents.map((intent) => intent.held),
   )
-  const ids = intents.map((intent) => (mine.has(intent.held.id) ? `au_${uuidv7Hex(tx.now)}` : null))
-  const written = intents.flatMap((intent, i) => (ids[i] ? [{ ...intent, id: ids[i] as string }] : []))
+  const { holds, frozenScopes } = await readObstacles(tx, tx.now)
+  const verdicts = intents.map(({ held, work }): Intent => {
+    if (!mine.has(held.id)) return { kind: 'lost' }
+    const by = heldBy(work.target, holds, frozenScopes)
+    return by === null ? { kind: 'written', id: `au_${uuidv7Hex(tx.now)}` } : { kind: 'held', by }
+  })
+  const written = intents.flatMap((intent, i) => {
+    const verdict = verdicts[i]
+    return verdict?.kind === 'written' ? [{ ...intent, id: verdict.id }] : []
+  })
   await updateEach(
     tx,
     'removals',
@@ -96,7 +111,7 @@ export const writeIntents = async (tx: Tx, intents: readonly IntentOf[]): Promis
       },
     })),
   )
-  return ids
+  return verdicts
 }
 
 export interface OutcomeOf {
@@ -118,7 +133,7 @@ export const recordOutcome = (tx: Tx, outcomes: readonly OutcomeOf[]): Promise<v
       scope: work.removal.scope,
       ref: work.removal.ref,
       actor: systemActor,
-      body: { ...answer },
+      body: Object.fromEntries(Object.entries(answer).map(([key, value]) => [key, typeof value === 'string' ? redact(value) : (value as unknown)])),
     })),
   )
 
@@ -222,7 +237,7 @@ export const applyPoll = async (tx: Tx, held: Held, work: RemovalWork): Promise<
   if ((await stillHeld(tx, 'removals', [held])).size === 0) return
   await tx.db
     .updateTable('removals')
-    .set({ ...unlocked(tx.now + pollDelayMs(work.removal.polls)), polls: work.removal.polls + 1 })
+    .set({ ...unlocked(tx.now + pollDelayMs(work.removal.polls)), polls: work.removal.polls + 1, held_by: null })
     .where('id', '=', work.removal.id)
     .execute()
 }
@@ -281,7 +296,7 @@ export const needsPerson = async (tx: Tx, held: Held, work: RemovalWork, error: 
   const lease = leases.get(work.removal.lease_id ?? '')
   await tx.db
     .updateTable('removals')
-    .set({ ...unlocked(null), error, failures: work.removal.failures + 1, failed_at: tx.now, retry_at: null })
+    .set({ ...unlocked(null), error, failures: work.removal.failures + 1, failed_at: tx.now, retry_at: null, held_by: null })
     .where('id', '=', work.removal.id)
     .execute()
   if (endsLease(work, lease))

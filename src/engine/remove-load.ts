@@ -4,7 +4,7 @@ import { resourceKey } from '../model/removal.ts'
 import type { AttemptRow } from '../store/attempts.ts'
 import { standingHolds, listFreezes } from '../store/holds.ts'
 import { removalsByIds, type RemovalRow } from '../store/removals.ts'
-import type { Store } from '../store/store.ts'
+import type { Session, Store } from '../store/store.ts'
 
 export interface RemovalWork {
   removal: RemovalRow
@@ -14,6 +14,12 @@ export interface RemovalWork {
   holds: HoldFacts[]
   frozenScopes: string[]
 }
+
+/** What stands in the way of removals at `now`. */
+export const readObstacles = async (session: Session, now: number): Promise<Pick<RemovalWork, 'holds' | 'frozenScopes'>> => ({
+  holds: (await standingHolds(session, now)).map((row) => ({ id: row.id, targetType: row.target_type, targetId: row.target_id })),
+  frozenScopes: (await listFreezes(session)).map((row) => row.scope),
+})
 
 /** Answers in the order of the ids; undefined where the removal or its attempt is not there. */
 export const loadRemovals = async (store: Store, ids: readonly string[]): Promise<(RemovalWork | undefined)[]> => {
@@ -37,12 +43,7 @@ export const loadRemovals = async (store: Store, ids: readonly string[]): Promis
         row.config,
       ]),
     )
-    const holds = (await standingHolds(session, now)).map((row): HoldFacts => ({
-      id: row.id,
-      targetType: row.target_type,
-      targetId: row.target_id,
-    }))
-    const frozenScopes = (await listFreezes(session)).map((row) => row.scope)
+    const { holds, frozenScopes } = await readObstacles(session, now)
     return ids.map((id) => {
       const removal = removals.get(id)
       const attempt = removal && byAttempt.get(removal.attempt_id)

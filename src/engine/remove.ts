@@ -169,9 +169,11 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
       if (!overdue) return store.write((tx) => applyPoll(tx, held, work))
       return failed({ held, work, error: 'the provider accepted the removal, and the resource still stands', contradiction: null })
     }
-    const intentId = await intend({ held, work, identity, fingerprint: judged.fingerprint })
+    const intent = await intend({ held, work, identity, fingerprint: judged.fingerprint })
+    if (intent.kind === 'held') return store.write((tx) => applyHeld(tx, held, work, intent.by))
     // The fence was not ours any more: somebody else works on it, and nothing destructive is called (I3).
-    if (intentId === null || held.signal.aborted) return
+    if (intent.kind === 'lost' || held.signal.aborted) return
+    const intentId = intent.id
     const answer = await call(held, work, provider, identity)
     const failure = failureOf(answer)
     if (failure !== null) {

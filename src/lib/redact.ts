@@ -16,10 +16,11 @@ const patterns: readonly [RegExp, string][] = [
 ]
 const longest = 2000
 
+/** Without secrets, cut at 2000 characters, and storable everywhere: PostgreSQL refuses NUL and half characters. */
 export const redact = (text: string): string => {
-  let clean = text
+  let clean = text.replaceAll('\0', '')
   for (const [pattern, replacement] of patterns) clean = clean.replace(pattern, replacement)
-  return clean.length > longest ? `${clean.slice(0, longest)}…` : clean
+  return (clean.length > longest ? `${clean.slice(0, longest)}…` : clean).toWellFormed()
 }
 
 /** The message of whatever was thrown, redacted. */

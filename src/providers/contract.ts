@@ -90,6 +90,33 @@ export type ReadOutcome =
   | { kind: 'replaced'; why: string }
   | { kind: 'unknown'; error: string }
 
+/** One resource as a listing shows it. Only what carries a ref tag, readable or malformed, is listed (orphans R27). */
+export interface ListedResource extends FoundResource {
+  /** For people. */
+  name: string
+  /** When the provider says that it was made, in ms; null where it does not say. */
+  createdAt: number | null
+  /** Every label or tag, as read; null: unreadable, which is not the same as none (case I2). */
+  labels: Record<string, string> | null
+  /** Native ids of what it is attached to (a disk to its machine). */
+  attachedTo: string[]
+  /** Why it may not be removed as a part of its group, in the provider's words: a cascade option, a foreign attachment. */
+  reportOnly: string | null
+}
+
+/** One cell of the coverage matrix: a location and a kind. Absence is concluded from `complete` cells only (I5). */
+export interface Coverage {
+  location: string
+  kind: string
+  state: { kind: 'complete' } | { kind: 'partial'; why: string } | { kind: 'denied'; permission: string }
+  pages: number
+}
+
+export type ListingItem =
+  | { type: 'page'; location: string; kind: string; resources: ListedResource[] }
+  | { type: 'coverage'; coverage: Coverage }
+  | { type: 'contradiction'; contradiction: Contradiction }
+
 export type RemoveOutcome =
   | { kind: 'accepted'; requestId: string | null }
   | { kind: 'gone'; requestId: string | null }
@@ -126,6 +153,13 @@ export interface Provider {
    * Must compare the immutable id itself once more. An already absent resource is `gone` (orphans R25).
    */
   remove(resource: ResourceIdentity, config: Record<string, unknown>, context: CallContext): Promise<RemoveOutcome>
+  /** The kinds that a listing covers, the owner's first. */
+  readonly kinds: readonly string[]
+  /**
+   * Every resource with a ref tag in these locations, page by page, and one `coverage` for each location and kind, also for those that failed: the others
+   * are listed all the same (orphans R21). Throws only when nothing can be trusted at all; an error is never an empty list (orphans R22).
+   */
+  list?(locations: readonly string[], config: Record<string, unknown>, context: CallContext): AsyncIterable<ListingItem>
   /** Moves the dead-man clock: the box may live this long from now on. */
   rearm?(resource: ResourceIdentity, lifetimeSeconds: number, config: Record<string, unknown>, context: CallContext): Promise<void>
   access(resource: ResourceIdentity, config: Record<string, unknown>): Access

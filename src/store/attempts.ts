@@ -1,22 +1,15 @@
 /** One try to create for a ref. What a call taught is written here, also by a worker that has lost its lock (I3). */
+import { rowsIn } from './bulk.ts'
 import type { Selectable, Updateable } from 'kysely'
-import type { AttemptId, InstanceId, ScopeId } from '../model/ids.ts'
+import type { AttemptId, ScopeId } from '../model/ids.ts'
 import type { AttemptsTable } from './schema.ts'
 import type { Session, Tx } from './store.ts'
 
 export type AttemptRow = Selectable<AttemptsTable>
 
 /** Newest last. */
-export const attemptsOf = async (session: Session, instanceIds: readonly string[]): Promise<AttemptRow[]> =>
-  instanceIds.length === 0
-    ? []
-    : session.db
-        .selectFrom('attempts')
-        .selectAll()
-        .where('instance_id', 'in', instanceIds as InstanceId[])
-        .orderBy('instance_id')
-        .orderBy('number')
-        .execute()
+export const attemptsOf = (session: Session, instanceIds: readonly string[]): Promise<AttemptRow[]> =>
+  rowsIn(session, 'attempts', 'instance_id', instanceIds, { order: ['instance_id', 'number'] })
 
 export const attemptById = (session: Session, id: string): Promise<AttemptRow | undefined> =>
   session.db

@@ -1,51 +1,86 @@
-/** Statements over many rows at once, the same text for both databases. */
-import { sql, type RawBuilder } from 'kysely'
+/**
+ * Statements over many rows at once. Their text depends on the table alone and the rows travel as one JSON parameter: nothing is compiled
+ * per call, and both databases keep the statement prepared.
+ */
+import { CompiledQuery } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { Schema } from './schema.ts'
-import type { Session } from './store.ts'
+import type { DialectName, Session, Tx } from './store.ts'
 
 type Cell = string | number | null
+type CellType = 'text' | 'bigint'
+export type Columns<T extends keyof Schema> = readonly (readonly [name: keyof Schema[T] & string, type: CellType])[]
 
-/** `cast(? as …)` gives PostgreSQL the type that a bare parameter lacks; SQLite takes the same text. */
-const typed = (value: Cell, type: 'text' | 'bigint'): RawBuilder<unknown> => sql`cast(${value} as ${sql.raw(type)})`
+const texts = new Map<string, string>()
+const textOf = (key: string, make: () => string): string => {
+  const known = texts.get(key) ?? make()
+  texts.set(key, known)
+  return known
+}
+
+/** The rows of the JSON parameter as a relation `v` with these columns. */
+const relation = (dialect: DialectName, columns: readonly (readonly [string, CellType])[]): string =>
+  dialect === 'sqlite'
+    ? `(select ${columns.map(([name], i) => `json_extract(value, '$[${i}]') as ${name}`).join(', ')} from json_each(?)) as v`
+    : `(select ${columns.map(([name, type], i) => `(value->>${i})::${type} as ${name}`).join(', ')} from json_array_elements($1::json)) as v`
 
 /**
  * Updates rows of one table, each with values of its own, in one statement.
  * @param columns the column names with their types; the first is the key
- * @returns the keys that were there
  */
 export const updateEach = async <T extends keyof Schema & string>(
   session: Session,
   table: T,
-  columns: readonly (readonly [name: keyof Schema[T] & string, type: 'text' | 'bigint'])[],
+  columns: Columns<T>,
   rows: readonly (readonly Cell[])[],
-): Promise<Set<string>> => {
-  const updated = new Set<string>()
-  const [key] = columns[0] as readonly [string, string]
+): Promise<void> => {
+  if (rows.length === 0) return
   const names = columns.map(([name]) => name)
-  const rowsAStatement = Math.max(1, Math.floor(16_000 / columns.length))
-  for (let start = 0; start < rows.length; start += rowsAStatement) {
-    const part = rows.slice(start, start + rowsAStatement)
-    const values = sql.join(
-      part.map((row) => sql`(${sql.join(row.map((cell, i) => typed(cell, (columns[i] as readonly [string, 'text' | 'bigint'])[1])))})`),
-    )
-    const assignments = sql.join(names.slice(1).map((name) => sql`${sql.ref(name)} = v.${sql.ref(name)}`))
-    const query = sql<{ key: string }>`with v (${sql.join(names.map((name) => sql.ref(name)))}) as (values ${values})
-      update ${sql.table(table)} set ${assignments} from v where ${sql.ref(`${table}.${key}`)} = v.${sql.ref(key)}
-      returning ${sql.ref(`${table}.${key}`)} as key`
-    for (const row of (await query.execute(session.db)).rows) updated.add(row.key)
-  }
-  return updated
+  const text = textOf(`update ${session.dialect} ${table} ${names.join()}`, () => {
+    const [key, ...others] = names as string[]
+    return `update ${table} set ${others.map((name) => `${name} = v.${name}`).join(', ')} from ${relation(session.dialect, columns)} where ${table}.${key} = v.${key}`
+  })
+  await session.db.executeQuery(CompiledQuery.raw(text, [JSON.stringify(rows)]))
 }
 
-/** Inserts in parts that stay below the databases' limit on parameters. */
+/** Inserts rows of the same columns in one statement. */
 export const insertEach = async <T extends keyof Schema & string>(session: Session, table: T, rows: readonly object[]): Promise<void> => {
-  const width = Object.keys(rows[0] ?? { a: 1 }).length
-  const part = Math.max(1, Math.floor(16_000 / width))
-  for (let start = 0; start < rows.length; start += part)
-    await session.db
-      .insertInto(table)
-      .values(rows.slice(start, start + part) as never)
-      .execute()
+  const [first] = rows
+  if (first === undefined) return
+  const names = Object.keys(first)
+  const text = textOf(`insert ${session.dialect} ${table} ${names.join()}`, () => {
+    const list = names.join(', ')
+    // PostgreSQL takes each type from the table itself; SQLite keeps the type that the JSON has.
+    const source =
+      session.dialect === 'sqlite'
+        ? `select ${names.map((name) => `json_extract(value, '$.${name}')`).join(', ')} from json_each(?)`
+        : `select ${list} from json_populate_recordset(null::${table}, $1::json)`
+    return `insert into ${table} (${list}) ${source}`
+  })
+  await session.db.executeQuery(CompiledQuery.raw(text, [JSON.stringify(rows)]))
+}
+
+/**
+ * The rows whose column is one of the values.
+ * @param options.order the columns to order by
+ * @param options.lock locks the rows for this transaction, in the order of their ids so that two transactions never wait for each other
+ */
+export const rowsIn = async <T extends keyof Schema & string>(
+  session: Session | Tx,
+  table: T,
+  column: keyof Schema[T] & string,
+  values: readonly string[],
+  options: { order?: readonly (keyof Schema[T] & string)[]; lock?: boolean } = {},
+): Promise<Selectable<Schema[T]>[]> => {
+  if (values.length === 0) return []
+  const lock = options.lock === true && session.dialect === 'postgresql'
+  const order = options.order ?? (lock ? [column] : [])
+  const text = textOf(`select ${session.dialect} ${table} ${column} ${order.join()} ${lock}`, () => {
+    const among = session.dialect === 'sqlite' ? 'in (select value from json_each(?))' : 'in (select json_array_elements_text($1::json))'
+    return `select * from ${table} where ${column} ${among}${order.length > 0 ? ` order by ${order.join(', ')}` : ''}${lock ? ' for update' : ''}`
+  })
+  const result = await session.db.executeQuery<Selectable<Schema[T]>>(CompiledQuery.raw(text, [JSON.stringify(values)]))
+  return result.rows
 }
 
 /** `for update` where the database has it: on SQLite a write transaction is alone anyway. */

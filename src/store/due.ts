@@ -14,6 +14,14 @@ export interface Locked {
   fence: number
 }
 
+/** Ids with their fences as one JSON parameter, so that the statement's text is always the same. */
+const pairs = (session: Session, held: readonly Locked[]) => {
+  const json = JSON.stringify(held.map((lock) => [lock.id, lock.fence]))
+  return session.dialect === 'sqlite'
+    ? sql`(select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each(${json}))`
+    : sql`(select value->>0, (value->>1)::bigint from json_array_elements(${json}::json))`
+}
+
 /** Is anything due? Costs one index look-up, whatever the table's size. */
 export const anyDue = async (session: Session, table: QueueTable, now: number): Promise<boolean> => {
   const query = sql`select 1 as one from ${sql.table(table)} where due_at <= ${now} limit 1`
@@ -45,9 +53,8 @@ export const extendLocks = async (
 ): Promise<Set<string>> => {
   if (held.length === 0) return new Set()
   const until = tx.now + lockMs
-  const pairs = sql.join(held.map((lock) => sql`(${lock.id}, cast(${lock.fence} as bigint))`))
   const query = sql<{ id: string }>`update ${sql.table(table)} set lock_until = ${until}, due_at = ${until}
-    where (id, lock_fence) in (values ${pairs}) and lock_owner = ${owner} returning id`
+    where (id, lock_fence) in ${pairs(tx, held)} and lock_owner = ${owner} returning id`
   return new Set((await query.execute(tx.db)).rows.map((row) => row.id))
 }
 
@@ -57,11 +64,10 @@ export const extendLocks = async (
  */
 export const stillHeld = async (tx: Tx, table: QueueTable, held: readonly Locked[]): Promise<Set<string>> => {
   if (held.length === 0) return new Set()
-  const pairs = sql.join(held.map((lock) => sql`(${lock.id}, cast(${lock.fence} as bigint))`))
   const lock = tx.dialect === 'postgresql' ? sql`order by id for update` : sql``
   const query = sql<{
     id: string
-  }>`select id from ${sql.table(table)} where (id, lock_fence) in (values ${pairs}) and lock_owner is not null ${lock}`
+  }>`select id from ${sql.table(table)} where (id, lock_fence) in ${pairs(tx, held)} and lock_owner is not null ${lock}`
   return new Set((await query.execute(tx.db)).rows.map((row) => row.id))
 }
 

@@ -1,5 +1,6 @@
 /** What needs time or a person: durable, and not repeated while it stands (orphans U6). */
 import type { Selectable } from 'kysely'
+import { forUpdate } from './bulk.ts'
 import type { FindingsTable } from './schema.ts'
 import type { Session, Tx } from './store.ts'
 
@@ -12,47 +13,60 @@ export type NewFinding = Pick<
 }
 
 const openOne = (tx: Tx, finding: Pick<NewFinding, 'code' | 'target_type' | 'target_id'>) =>
-  tx.db
-    .selectFrom('findings')
-    .selectAll()
-    .where('code', '=', finding.code)
-    .where('target_type', '=', finding.target_type)
-    .where('target_id', '=', finding.target_id)
-    .where('state', '=', 'open')
-    .executeTakeFirst()
+  forUpdate(
+    tx,
+    tx.db
+      .selectFrom('findings')
+      .selectAll()
+      .where('code', '=', finding.code)
+      .where('target_type', '=', finding.target_type)
+      .where('target_id', '=', finding.target_id)
+      .where('state', '=', 'open'),
+  ).executeTakeFirst()
 
 export type Sighting = { kind: 'appeared' | 'changed' | 'again'; row: FindingRow }
+
+/** @returns false when somebody else has opened the same one at this moment. */
+const insertOpen = async (tx: Tx, row: FindingRow): Promise<boolean> => {
+  const result = await tx.db
+    .insertInto('findings')
+    .values(row)
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst()
+  return (result.numInsertedOrUpdatedRows ?? 0n) > 0n
+}
 
 /**
  * Opens the finding, or counts one more sighting of the open one.
  * @param makeId called for a new one
  */
 export const sight = async (tx: Tx, finding: NewFinding, makeId: () => string): Promise<Sighting> => {
-  const open = await openOne(tx, finding)
   const { evidence, ...columns } = finding
-  if (open) {
-    const changed = open.fingerprint !== finding.fingerprint
-    const values = { message: finding.message, evidence: JSON.stringify(evidence), fingerprint: finding.fingerprint, last_seen_at: tx.now }
-    await tx.db
-      .updateTable('findings')
-      .set({ ...values, times_seen: open.times_seen + 1 })
-      .where('id', '=', open.id)
-      .execute()
-    return { kind: changed ? 'changed' : 'again', row: { ...open, ...values, times_seen: open.times_seen + 1 } }
+  for (;;) {
+    const open = await openOne(tx, finding)
+    if (open) {
+      const changed = open.fingerprint !== finding.fingerprint
+      const values = { message: finding.message, evidence: JSON.stringify(evidence), fingerprint: finding.fingerprint, last_seen_at: tx.now }
+      await tx.db
+        .updateTable('findings')
+        .set({ ...values, times_seen: open.times_seen + 1 })
+        .where('id', '=', open.id)
+        .execute()
+      return { kind: changed ? 'changed' : 'again', row: { ...open, ...values, times_seen: open.times_seen + 1 } }
+    }
+    const row: FindingRow = {
+      ...columns,
+      evidence: JSON.stringify(evidence),
+      id: makeId(),
+      state: 'open',
+      first_seen_at: tx.now,
+      last_seen_at: tx.now,
+      times_seen: 1,
+      reported_at: null,
+      resolved_at: null,
+    }
+    if (await insertOpen(tx, row)) return { kind: 'appeared', row }
   }
-  const row: FindingRow = {
-    ...columns,
-    evidence: JSON.stringify(evidence),
-    id: makeId(),
-    state: 'open',
-    first_seen_at: tx.now,
-    last_seen_at: tx.now,
-    times_seen: 1,
-    reported_at: null,
-    resolved_at: null,
-  }
-  await tx.db.insertInto('findings').values(row).execute()
-  return { kind: 'appeared', row }
 }
 
 export const markReported = async (tx: Tx, id: string): Promise<void> => {

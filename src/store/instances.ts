@@ -1,6 +1,6 @@
 /** The records that provision. A row is never deleted (decisions 5). */
 import { sql, type Selectable } from 'kysely'
-import { forUpdate } from './bulk.ts'
+import { rowsIn } from './bulk.ts'
 import type { InstanceId, Ref } from '../model/ids.ts'
 import type { InstanceState } from '../model/wire.ts'
 import type { InstancesTable } from './schema.ts'
@@ -8,27 +8,10 @@ import type { Session, Tx } from './store.ts'
 
 export type InstanceRow = Selectable<InstancesTable>
 
-export const instancesByIds = async (session: Session, ids: readonly string[]): Promise<InstanceRow[]> =>
-  ids.length === 0
-    ? []
-    : session.db
-        .selectFrom('instances')
-        .selectAll()
-        .where('id', 'in', ids as InstanceId[])
-        .execute()
+export const instancesByIds = (session: Session, ids: readonly string[]): Promise<InstanceRow[]> => rowsIn(session, 'instances', 'id', ids)
 
-/** Locks the rows for this transaction, in the order of their ids so that two transactions never wait for each other. */
-export const lockInstances = async (tx: Tx, ids: readonly string[]): Promise<InstanceRow[]> =>
-  ids.length === 0
-    ? []
-    : forUpdate(
-        tx,
-        tx.db
-          .selectFrom('instances')
-          .selectAll()
-          .where('id', 'in', ids as InstanceId[])
-          .orderBy('id'),
-      ).execute()
+/** Locks the rows for this transaction. */
+export const lockInstances = (tx: Tx, ids: readonly string[]): Promise<InstanceRow[]> => rowsIn(tx, 'instances', 'id', ids, { lock: true })
 
 /** @param key an instance id or a ref */
 export const findInstance = (session: Session, key: string): Promise<InstanceRow | undefined> =>

@@ -1,6 +1,6 @@
 /** A holder's right to an instance. Ended rows stay as evidence (leases R12). */
 import { sql, type Selectable } from 'kysely'
-import { forUpdate } from './bulk.ts'
+import { rowsIn } from './bulk.ts'
 import type { LeaseId } from '../model/ids.ts'
 import type { LeaseState } from '../model/wire.ts'
 import type { CreateRequestsTable, LeasesTable } from './schema.ts'
@@ -9,27 +9,10 @@ import type { Session, Tx } from './store.ts'
 export type LeaseRow = Selectable<LeasesTable>
 export type CreateRequestRow = Selectable<CreateRequestsTable>
 
-export const leasesByIds = async (session: Session, ids: readonly string[]): Promise<LeaseRow[]> =>
-  ids.length === 0
-    ? []
-    : session.db
-        .selectFrom('leases')
-        .selectAll()
-        .where('id', 'in', ids as LeaseId[])
-        .execute()
+export const leasesByIds = (session: Session, ids: readonly string[]): Promise<LeaseRow[]> => rowsIn(session, 'leases', 'id', ids)
 
-/** Locks the rows for this transaction, in the order of their ids. */
-export const lockLeases = async (tx: Tx, ids: readonly string[]): Promise<LeaseRow[]> =>
-  ids.length === 0
-    ? []
-    : forUpdate(
-        tx,
-        tx.db
-          .selectFrom('leases')
-          .selectAll()
-          .where('id', 'in', ids as LeaseId[])
-          .orderBy('id'),
-      ).execute()
+/** Locks the rows for this transaction. */
+export const lockLeases = (tx: Tx, ids: readonly string[]): Promise<LeaseRow[]> => rowsIn(tx, 'leases', 'id', ids, { lock: true })
 
 export const leaseById = (session: Session, id: string): Promise<LeaseRow | undefined> =>
   session.db

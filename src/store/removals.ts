@@ -1,50 +1,21 @@
 /** The durable act of taking one group back. */
 import { sql, type Selectable } from 'kysely'
-import { forUpdate } from './bulk.ts'
-import type { AttemptId, LeaseId, RemovalId } from '../model/ids.ts'
+import { rowsIn } from './bulk.ts'
+import type { AttemptId } from '../model/ids.ts'
 import type { RemovalsTable } from './schema.ts'
 import type { Session, Tx } from './store.ts'
 
 export type RemovalRow = Selectable<RemovalsTable>
 
-export const removalsByIds = async (session: Session, ids: readonly string[]): Promise<RemovalRow[]> =>
-  ids.length === 0
-    ? []
-    : session.db
-        .selectFrom('removals')
-        .selectAll()
-        .where('id', 'in', ids as RemovalId[])
-        .execute()
-
-export const lockRemovals = async (tx: Tx, ids: readonly string[]): Promise<RemovalRow[]> =>
-  ids.length === 0
-    ? []
-    : forUpdate(
-        tx,
-        tx.db
-          .selectFrom('removals')
-          .selectAll()
-          .where('id', 'in', ids as RemovalId[])
-          .orderBy('id'),
-      ).execute()
+export const removalsByIds = (session: Session, ids: readonly string[]): Promise<RemovalRow[]> => rowsIn(session, 'removals', 'id', ids)
 
 /** The open removals of these attempts: never two for one attempt. */
 export const openRemovalsOf = async (session: Session, attemptIds: readonly AttemptId[]): Promise<RemovalRow[]> =>
-  attemptIds.length === 0
-    ? []
-    : session.db.selectFrom('removals').selectAll().where('attempt_id', 'in', attemptIds).where('state', '<>', 'gone').execute()
+  (await rowsIn(session, 'removals', 'attempt_id', attemptIds)).filter((row) => row.state !== 'gone')
 
 /** Newest last. */
-export const removalsOfLeases = async (session: Session, leaseIds: readonly string[]): Promise<RemovalRow[]> =>
-  leaseIds.length === 0
-    ? []
-    : session.db
-        .selectFrom('removals')
-        .selectAll()
-        .where('lease_id', 'in', leaseIds as LeaseId[])
-        .orderBy('opened_at')
-        .orderBy('id')
-        .execute()
+export const removalsOfLeases = (session: Session, leaseIds: readonly string[]): Promise<RemovalRow[]> =>
+  rowsIn(session, 'removals', 'lease_id', leaseIds, { order: ['opened_at', 'id'] })
 
 /** Held removals are tried again at once: when a hold or a freeze goes. */
 export const wakeHeldRemovals = async (tx: Tx): Promise<void> => {

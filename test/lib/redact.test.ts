@@ -61,6 +61,12 @@ describe('secrets in texts', () => {
     expect(redact('z'.repeat(2000))).toBe('z'.repeat(2000))
   })
 
+  it('has neither NUL nor half characters, which PostgreSQL does not store, also where it was cut', () => {
+    expect(redact('a\0b')).toBe('ab')
+    expect(redact('half \ud83e done').isWellFormed()).toBe(true)
+    expect(redact(`x${'🦊'.repeat(2000)}`).isWellFormed()).toBe(true)
+  })
+
   it.each([
     ['one word', 'a'.repeat(300_000)],
     ['dots', 'a.'.repeat(150_000)],

@@ -230,7 +230,7 @@ eachStore('rows of leases and of the ledger', (open) => {
     const store = await open()
     await store.write((tx) => insertRows(tx, 'leases', 5000))
     const cells = Array.from({ length: 6000 }, (_, i) => [`lh_${(i + 1).toString(16).padStart(12, '0')}`, `state-${i}`, i, null] as const)
-    const updated = await store.write((tx) =>
+    await store.write((tx) =>
       updateEach(
         tx,
         'leases',
@@ -243,7 +243,6 @@ eachStore('rows of leases and of the ledger', (open) => {
         cells,
       ),
     )
-    expect(updated.size).toBe(5000)
     const rows = await store.read(({ db }) => db.selectFrom('leases').select(['failure_error', 'retain_until', 'due_at']).orderBy('id').execute())
     expect(rows).toEqual(cells.slice(0, 5000).map(([, failure_error, retain_until, due_at]) => ({ failure_error, retain_until, due_at })))
   })

@@ -46,6 +46,7 @@ export const scriptedProvider = (
     callDeadlineSeconds: 30,
     ...tuning,
     locations: ['here'],
+    kinds: ['box'],
     boxes,
     calls,
     count: (op) => calls.filter((call) => call.op === op).length,

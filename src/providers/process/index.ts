@@ -57,6 +57,7 @@ export const createProcessProvider = ({ dataFolder, installation }: ProcessProvi
     createDeadlineSeconds: 60,
     callDeadlineSeconds: 30,
     locations: [localLocation],
+    kinds: [ownerKind],
 
     async scope() {
       try {

@@ -22,9 +22,31 @@ const types: pg.CustomTypesConfig = {
       : (pg.types.getTypeParser(oid, format as 'text') as unknown)) as typeof pg.types.getTypeParser,
 }
 
+const mostPrepared = 200
+const preparedAfter = 3
+
+/** Names the statements that come again and again, so that the server parses and plans them once per connection. */
+const createNamer = (): ((text: string) => string | undefined) => {
+  const seen = new Map<string, number>()
+  const names = new Map<string, string>()
+  return (text) => {
+    const name = names.get(text)
+    if (name !== undefined || names.size >= mostPrepared) return name
+    const times = (seen.get(text) ?? 0) + 1
+    if (seen.size > 2_000) seen.clear()
+    seen.set(text, times)
+    if (times < preparedAfter) return undefined
+    names.set(text, `s${names.size + 1}`)
+    return names.get(text)
+  }
+}
+const nameOf = createNamer()
+
 const kyselyOnClient = (client: pg.PoolClient): Db =>
   kyselyOn('postgresql', async (query) => {
-    const result = await client.query({ text: query.sql, values: query.parameters.map(storable) })
+    const name = nameOf(query.sql)
+    const values = query.parameters.map(storable)
+    const result = await client.query({ text: query.sql, values, ...(name === undefined ? {} : { name }) })
     return { rows: result.rows as never[], numAffectedRows: BigInt(result.rowCount ?? 0) }
   })
 

@@ -11,9 +11,9 @@ export class SqliteClock {
 
   /** @param offset the file's, which only tests write. @returns ms, at `newest` or later */
   #own(offset: number, newest: number): number {
-    const behind = newest - Math.floor(this.#base + performance.now()) - offset
+    const behind = newest - Math.floor(base + performance.now()) - offset
     if (behind > 0) this.#base += behind
-    return Math.max(newest, Math.floor(this.#base + performance.now()) + offset)
+    return Math.max(newest, Math.floor(base + performance.now()) + offset)
   }
 
   /** Inside the write transaction: reads the newest time and writes ours, so that no later transaction is before it. */
