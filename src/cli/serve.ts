@@ -98,6 +98,8 @@ export const serve = async ({ settings }: ServeOptions): Promise<void> => {
   }
   const { port } = api.server.address() as AddressInfo
   const url = `http://${settings.host.value.includes(':') ? `[${settings.host.value}]` : settings.host.value}:${port}`
+  // So that this user's commands find it also when the port came by a flag.
+  writeFileSync(join(data, 'serve.url'), `${url}\n`, { mode: 0o600 })
   log.info(
     { url, database: store.description, data, installation: engine.context.installation.installation_id },
     `Leasehold ${packageVersion()} serves on ${url}`,
@@ -111,5 +113,6 @@ export const serve = async ({ settings }: ServeOptions): Promise<void> => {
   await api.close()
   await engine.stop(stopGraceMs)
   await store.close()
+  rmSync(join(data, 'serve.url'), { force: true })
   unlock()
 }

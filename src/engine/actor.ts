@@ -13,8 +13,6 @@ export interface Actor {
   onlyLease: LeaseId | null
 }
 
-const rank: Record<Role, number> = { user: 0, operator: 1, approver: 2, admin: 3 }
-
 export const seesProject = (actor: Actor, project: string): boolean => actor.project === null || actor.project === project
 /** approver stands beside operator, not above it: sweeps, plans and holds are the operator's. */
 export const isOperator = (actor: Actor): boolean => actor.onlyLease === null && (actor.role === 'operator' || actor.role === 'admin')
@@ -53,7 +51,7 @@ export const listedProject = (actor: Actor, named: string | undefined): string |
 
 export const mayManageLease = (actor: Actor, lease: { id: string; owner: string; project: string }): boolean =>
   actor.onlyLease === null
-    ? seesProject(actor, lease.project) && (lease.owner === actor.name || rank[actor.role] >= rank.operator)
+    ? seesProject(actor, lease.project) && (lease.owner === actor.name || isOperator(actor))
     : actor.onlyLease === lease.id
 
 export const maySeeLease = (actor: Actor, lease: { id: string; project: string }): boolean =>

@@ -2,9 +2,7 @@
  * The clock of leases. `due_at` says when to look, `expires_at` when it is over: a beat moves only the latter, so the look may find that there is nothing
  * to do yet and is put off. Also moves the dead-man clock of retained boxes and opens their reminder (leases R37).
  */
-import { withDeadline } from '../lib/deadline.ts'
 import { coalesce } from '../lib/coalesce.ts'
-import { errorText } from '../lib/redact.ts'
 import { retainSeconds } from '../model/clocks.ts'
 import { decideDue, type DueDecision } from '../model/lease.ts'
 import { attemptsOf, identityOf } from '../store/attempts.ts'
@@ -19,6 +17,7 @@ import { providerOf, type EngineContext } from './context.ts'
 import { leaseFacts } from './facts.ts'
 import { openRemovals, type Ended } from './open-removals.ts'
 import type { Held, PipelineSpec } from './pipeline.ts'
+import { rearm } from './rearm.ts'
 import { event, leaseTarget, reportFinding } from './record.ts'
 
 const rearmEveryMs = 3_600_000
@@ -105,14 +104,7 @@ const retain = async (context: EngineContext, lease: LeaseRow, overdue: boolean,
   })
   const identity = attempt ? identityOf(attempt) : null
   if (instance && identity && backend) {
-    const provider = providerOf(context, instance.provider)
-    const config = JSON.parse(backend.config) as Record<string, unknown>
-    if (provider.rearm)
-      await withDeadline(`re-arming ${identity.nativeId}`, provider.callDeadlineSeconds * 1000, signal, async (inner) =>
-        provider.rearm?.(identity, retainSeconds, config, { signal: inner }),
-      ).catch((error: unknown) =>
-        context.log.warn({ lease: lease.id, error: errorText(error) }, 'the dead-man clock of a retained box could not be moved'),
-      )
+    await rearm(context, providerOf(context, instance.provider), identity, JSON.parse(backend.config) as Record<string, unknown>, signal)
   }
   if (!overdue) return
   await context.store.write(async (tx) => {

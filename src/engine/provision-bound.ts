@@ -11,7 +11,7 @@ import type { EngineContext } from './context.ts'
 import { openRemovals, type RemovalCause } from './open-removals.ts'
 import type { Held } from './pipeline.ts'
 import { reload, type ProvisionWork } from './provision-load.ts'
-import { event, instanceTarget, leaseTarget } from './record.ts'
+import { event, instanceTarget, leaseTarget, resolveAbout } from './record.ts'
 
 const readyPollMs = 2_000
 const endedCause = {
@@ -24,6 +24,7 @@ const endedCause = {
 /** Gives the instance its bound attempt; the caller holds its locks and has just read `work`. */
 export const bind = async (tx: Tx, work: ProvisionWork & { attempt: AttemptRow }, ready: boolean, adopted = false): Promise<void> => {
   const { instance, lease, attempt, wanted } = work
+  await resolveAbout(tx, 'instance', [instance.id], 'contradiction')
   const set = { scope: attempt.scope, location: attempt.location, attempt_id: attempt.id, changed_at: tx.now }
   if (wanted.kind === 'ended' && !wanted.keepsBox) {
     await tx.db

@@ -3,7 +3,7 @@ import { mostAttempts, nextLookMs, provedAbsent } from '../model/provision.ts'
 import { redact } from '../lib/redact.ts'
 import type { FoundResource, Provider } from '../providers/contract.ts'
 import { attemptById, identityColumns, updateAttempt, type AttemptRow } from '../store/attempts.ts'
-import { unlocked } from '../store/due.ts'
+import { stillHeld, unlocked } from '../store/due.ts'
 import { appendEvents } from '../store/events.ts'
 import { isKnownDead } from '../store/replicas.ts'
 import type { Tx } from '../store/store.ts'
@@ -17,7 +17,9 @@ import { event, instanceTarget, leaseTarget, reportFinding } from './record.ts'
 const unclearRetryMs = 5_000
 const contradictionRetryMs = 300_000
 
-const putOff = async (tx: Tx, work: ProvisionWork, ms: number): Promise<void> => {
+/** Gives the row back under its fence, to be looked at `ms` later. */
+export const putOff = async (tx: Tx, held: Held, work: ProvisionWork, ms: number): Promise<void> => {
+  if ((await stillHeld(tx, 'instances', [held])).size === 0) return
   await tx.db
     .updateTable('instances')
     .set(unlocked(tx.now + ms))
@@ -29,13 +31,13 @@ export const applyUnclear = async (tx: Tx, held: Held, work: ProvisionWork, why:
   const fresh = await reload(tx, held, work)
   if (!fresh?.attempt) return
   await updateAttempt(tx, fresh.attempt.id, { error: redact(why) })
-  await putOff(tx, fresh, unclearRetryMs)
+  await putOff(tx, held, fresh, unclearRetryMs)
 }
 
 export const applyContradiction = async (tx: Tx, held: Held, work: ProvisionWork, why: string): Promise<void> => {
   const fresh = await reload(tx, held, work)
   if (!fresh?.attempt) return
-  await putOff(tx, fresh, contradictionRetryMs)
+  await putOff(tx, held, fresh, contradictionRetryMs)
   await reportFinding(tx, {
     code: 'contradiction',
     project: fresh.instance.project,
@@ -58,7 +60,7 @@ export const applyNotFound = async (tx: Tx, held: Held, work: ProvisionWork, pro
     absent_count: sighted.absent_count,
     ...(absent ? { outcome: 'absent' as const, ended_at: tx.now } : {}),
   })
-  await putOff(tx, fresh, absent ? 0 : nextLookMs(provider.visibilitySeconds))
+  await putOff(tx, held, fresh, absent ? 0 : nextLookMs(provider.visibilitySeconds))
   if (!absent) return
   const targets = [...(fresh.lease ? [leaseTarget(fresh.lease)] : []), instanceTarget(fresh.instance)]
   await appendEvents(tx, [event(tx, 'attempt.absent', { number: fresh.attempt.number }, { project: fresh.instance.project, targets })])

@@ -12,11 +12,15 @@ import { leaseToken } from './lease-token.ts'
 import { providerOf, type EngineContext } from './context.ts'
 import { attemptFacts } from './facts.ts'
 import type { Held, PipelineSpec } from './pipeline.ts'
+import { createReach, outOfReachMs } from './reach.ts'
 import { closeUnmade, giveUp, openNextAttempt } from './provision-end.ts'
 import { applyCreated, applyRejected, applyUncertain, beginCall } from './provision-call.ts'
-import { applyContradiction, applyFound, applyNotFound, applyUnclear } from './provision-lookup.ts'
+import { applyContradiction, applyFound, applyNotFound, applyUnclear, putOff } from './provision-lookup.ts'
 import { loadProvision, type ProvisionWork } from './provision-load.ts'
 import { pollReadiness, takeBackBound } from './provision-bound.ts'
+
+/** The coordinator comes first: only without one does the box end itself, this much later. */
+const graceAfterCoordinatorSeconds = 1
 
 const callCreate = async (
   context: EngineContext,
@@ -55,7 +59,7 @@ const callCreate = async (
         )
       : {},
     secretEnvironment: lease ? { LEASEHOLD_LEASE_TOKEN: leaseToken(context.installation.secret, lease.id) } : {},
-    maximumLifetimeSeconds: Math.max(1, Math.ceil(lifetimeMs / 1000)),
+    maximumLifetimeSeconds: Math.max(1, Math.ceil(lifetimeMs / 1000)) + graceAfterCoordinatorSeconds,
     config: work.config,
   }
   let creating: Promise<CreateOutcome> | undefined
@@ -94,6 +98,7 @@ const lookUp = async (provider: Provider, work: ProvisionWork, held: Held): Prom
 
 export const provisionPipeline = (context: EngineContext): PipelineSpec => {
   const { store, signals } = context
+  const reach = createReach()
 
   const create = async (held: Held, work: ProvisionWork, provider: Provider): Promise<void> => {
     const deadlineMs = provider.createDeadlineSeconds * 1000
@@ -131,6 +136,11 @@ export const provisionPipeline = (context: EngineContext): PipelineSpec => {
     const work = await store.read((session) => loadProvision(session, held.id, now))
     if (!work) return
     const provider = providerOf(context, work.instance.provider)
+    const unreached = work.attempt ? await reach(provider, work.config, work.attempt.scope, held.signal) : null
+    if (unreached !== null) {
+      context.log.debug({ instance: work.instance.id, unreached }, 'an instance is out of reach')
+      return store.write((tx) => putOff(tx, held, work, outOfReachMs))
+    }
     const step = nextStep(work.attempt && attemptFacts(work.attempt), work.wanted)
     switch (step.kind) {
       case 'call':

@@ -1,5 +1,6 @@
 /** "Gone" is verified absence, never an accepted request: only here does an instance become `terminated`. */
 import type { AttemptId, Ref } from '../model/ids.ts'
+import { resourceKey } from '../model/removal.ts'
 import type { Contradiction, ResourceIdentity } from '../providers/contract.ts'
 import { updateEach } from '../store/bulk.ts'
 import { appendEvents } from '../store/events.ts'
@@ -115,6 +116,8 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefin
   )
   for (const { work, contradictions } of gone)
     if (contradictions.length > 0) await reportContradictions(tx, { ...work.removal, id: work.removal.instance_id }, contradictions)
+  const clear = gone.filter((one) => one.contradictions.length === 0)
+  await resolveAbout(tx, 'resource', clear.map(({ work, identity }) => resourceKey(work.removal.provider, identity.location, identity.nativeId)), 'contradiction')
   const leaseIds = gone.flatMap(({ work }) => (work.removal.lease_id ? [work.removal.lease_id] : []))
   await resolveAbout(tx, 'lease', leaseIds, 'retained-overdue')
   await resolveAbout(

@@ -11,6 +11,8 @@ import { identityColumns, identityOf, updateAttempt } from '../store/attempts.ts
 import type { Contradiction, Provider, ReadOutcome, RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
 import { providerOf, type EngineContext } from './context.ts'
 import type { Held, PipelineSpec } from './pipeline.ts'
+import { createReach, outOfReachMs } from './reach.ts'
+import { rearm } from './rearm.ts'
 import { applyGone, type Gone } from './remove-gone.ts'
 import {
   applyAccepted,
@@ -77,6 +79,7 @@ const failureOf = (outcome: RemoveOutcome): string | null => {
 export const removePipeline = (context: EngineContext): PipelineSpec => {
   const { store, log, signals } = context
   const installation = context.installation.installation_id
+  const reach = createReach()
   const many = { largest: 100 }
   const load = coalesce((ids: string[]) => loadRemovals(store, ids), many)
   const intend = coalesce((intents: IntentOf[]) => store.write((tx) => writeIntents(tx, intents)), many)
@@ -132,6 +135,11 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     }
   }
 
+  const putOff = async (held: Held, work: RemovalWork, why: string): Promise<void> => {
+    log.debug({ removal: work.removal.id, why }, 'a removal is out of reach')
+    await store.write(async (tx) => applyPutOff(tx, held, tx.now + outOfReachMs))
+  }
+
   const settle = (work: RemovalWork): void => {
     if (work.removal.lease_id) signals.changed(work.removal.lease_id)
   }
@@ -144,8 +152,15 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
         needsPerson(tx, held, work, `a removal of version ${work.removal.version} is not known here: nothing was touched`),
       )
     const holder = heldBy(work.target, work.holds, work.frozenScopes)
-    if (holder !== null) return store.write((tx) => applyHeld(tx, held, work, holder))
     const provider = providerOf(context, work.removal.provider)
+    const unreached = await reach(provider, work.config, work.removal.scope, held.signal)
+    if (unreached !== null) return putOff(held, work, unreached)
+    if (holder !== null) {
+      // "Not this" holds for the box's own clock too.
+      const recorded = identityOf(work.attempt)
+      if (recorded) await rearm(context, provider, recorded, work.config, held.signal)
+      return store.write((tx) => applyHeld(tx, held, work, holder))
+    }
     const identity = await identityFor(work, provider, held.signal)
     if ('error' in identity) {
       if (identity.final) return store.write((tx) => needsPerson(tx, held, work, identity.error))

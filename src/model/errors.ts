@@ -22,6 +22,7 @@ export const errorCodes = {
   create_failed: { status: 424, text: 'The provider could not make the box.' },
   rate_limited: { status: 429, text: 'Too many requests.' },
   internal: { status: 500, text: 'Something went wrong here; the log has more.' },
+  not_ready: { status: 503, text: 'The coordinator is starting or stopping.' },
   database_unavailable: { status: 503, text: 'The database does not answer.' },
 } as const
 

@@ -8,7 +8,7 @@ import type { RemoveOutcome } from '../../src/providers/contract.ts'
 import type { Store } from '../../src/store/store.ts'
 import { ann, leaseOn, leaseWhen, makeEngine, root } from '../support/engine.ts'
 import { gate, scriptedProvider, testScope, type Scripted } from '../support/scripted-provider.ts'
-import { advance, eachStore, setClock, type TestDatabase } from '../support/stores.ts'
+import { eachStore, setClock, type TestDatabase } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 
 const t0 = Date.UTC(2026, 5, 1, 12)
@@ -29,6 +29,11 @@ eachStore('the removal of a box', (_open, database) => {
     const store = await db.open()
     await setClock(store, t0)
     return { engine: await on(store, provider), provider, store, db }
+  }
+  /** Moves the clock; the pipelines look at once instead of at their next tick. */
+  const at = async (engine: Engine, ms: number): Promise<void> => {
+    await setClock(engine.context.store, ms)
+    for (const pipeline of ['expire', 'provision', 'remove'] as const) engine.context.signals.wake(pipeline)
   }
   const removal = (store: Store, lease: LeaseView) =>
     store.read(({ db }) =>
@@ -84,16 +89,16 @@ eachStore('the removal of a box', (_open, database) => {
     const held = await leaseOn(engine, { idleTimeoutSeconds: 10 })
     const twin = await leaseOn(engine, { idleTimeoutSeconds: 10 })
     const hold = await addHold(context, root, { targetType: 'instance', targetID: held.instanceID, reason: 'evidence', durationSeconds: 600 })
-    await setClock(store, t0 + 10_000)
+    await at(engine, t0 + 10_000)
     expect((await gone(engine, twin)).state).toBe('expired')
     expect(await cleanup(engine, held, 'held')).toMatchObject({ state: 'active', cleanup: { heldBy: `hold ${hold.id}` } })
     await expect(createHeartbeat(context)(ann, held.id, {})).rejects.toMatchObject({ code: 'lease_expired' })
     expect(provider.boxes.size).toBe(1)
     // Its end is an end to the millisecond, found by the look every minute.
-    await setClock(store, t0 + 599_999)
+    await at(engine, t0 + 599_999)
     await until(async () => ((await removal(store, held)).due_at ?? 0) > t0 + 599_999, 'it was looked at')
     expect(provider.boxes.size).toBe(1)
-    await setClock(store, t0 + 660_000)
+    await at(engine, t0 + 660_000)
     expect(await gone(engine, held)).toMatchObject({ state: 'expired' })
   })
 
@@ -142,7 +147,7 @@ eachStore('the removal of a box', (_open, database) => {
         .toSorted(),
     )
     // Found again at the next try: the same finding, no second event.
-    await advance(store, 300_000)
+    await at(engine, (await store.now()) + 300_000)
     for (const lease of [replaced, retagged, untagged]) await leaseWhen(engine, lease.id, (view) => view.cleanup.attempts === 2)
     expect(await findings(store)).toHaveLength(3)
     expect(await events(store, 'finding.opened')).toHaveLength(3)
@@ -170,7 +175,7 @@ eachStore('the removal of a box', (_open, database) => {
       const now = await store.now()
       expect(failed.cleanup).toMatchObject({ state: 'failed', error: text, stuck: i + 1 >= 3 })
       expect(Date.parse(failed.cleanup.retryAt as string) - now).toBe(300_000)
-      await setClock(store, now + 300_000)
+      await at(engine, now + 300_000)
     }
     const done = await gone(engine, lease)
     expect(done.cleanup).toMatchObject({ attempts: 0, error: null, retryAt: null, stuck: false })
@@ -190,7 +195,7 @@ eachStore('the removal of a box', (_open, database) => {
     expect((await cleanup(engine, lease, 'failed')).cleanup.error).toBe('the fresh read failed: HTTP 403')
     expect(provider.count('remove')).toBe(0)
     provider.onRead = undefined
-    await advance(store, 300_000)
+    await at(engine, (await store.now()) + 300_000)
     await gone(engine, lease)
   })
 
@@ -202,18 +207,18 @@ eachStore('the removal of a box', (_open, database) => {
       provider.boxes.set(resource.nativeId, { ...(box as NonNullable<typeof box>), existence: 'going', tags: { ref: null, installation: null, attempt: null } })
       return { kind: 'accepted', requestId: 'req-1' }
     }
-    await setClock(store, t0 + 5_000)
+    await at(engine, t0 + 5_000)
     expect((await cleanup(engine, lease, 'verifying')).state).toBe('expired')
     // Slow, but on its way: no failure after 40 min (case orphan 11), and no second call.
     for (const minutes of [1, 4, 6, 40]) {
-      await setClock(store, t0 + minutes * 60_000)
+      await at(engine, t0 + minutes * 60_000)
       const now = t0 + minutes * 60_000
       await until(async () => ((await removal(store, lease)).due_at ?? 0) > now, `it was looked at after ${minutes} min`)
       expect((await getLease(engine.context, ann, lease.id)).cleanup).toMatchObject({ state: 'verifying', attempts: 0 })
     }
     expect(provider.count('remove')).toBe(1)
     provider.boxes.delete(lease.cloudID as string)
-    await advance(store, 30_000)
+    await at(engine, (await store.now()) + 30_000)
     expect((await gone(engine, lease)).state).toBe('expired')
     expect(await events(store, 'removal.gone')).toHaveLength(1)
   })
@@ -224,18 +229,18 @@ eachStore('the removal of a box', (_open, database) => {
     provider.onRemove = () => ({ kind: 'accepted', requestId: null })
     await releaseLease(engine.context, ann, lease.id, {})
     await cleanup(engine, lease, 'verifying')
-    await setClock(store, t0 + 300_000)
+    await at(engine, t0 + 300_000)
     await until(async () => ((await removal(store, lease)).due_at ?? 0) > t0 + 300_000, 'it was looked at')
     expect((await getLease(engine.context, ann, lease.id)).cleanup.state).toBe('verifying')
     const later = t0 + 330_001
-    await setClock(store, later)
+    await at(engine, later)
     expect((await cleanup(engine, lease, 'failed')).cleanup).toMatchObject({
       error: 'the provider accepted the removal, and the resource still stands',
       retryAt: new Date(later + 300_000).toISOString(),
     })
     expect(provider.count('remove')).toBe(1)
     provider.onRemove = undefined
-    await setClock(store, later + 300_000)
+    await at(engine, later + 300_000)
     await gone(engine, lease)
     expect(provider.count('remove')).toBe(2)
   })
@@ -248,7 +253,7 @@ eachStore('the removal of a box', (_open, database) => {
     await until(async () => (await removal(store, lease)).polls > 0, 'it was looked at')
     expect((await getLease(engine.context, ann, lease.id)).cleanup.state).toBe('verifying')
     provider.boxes.clear()
-    await advance(store, 2_000)
+    await at(engine, (await store.now()) + 2_000)
     await gone(engine, lease)
   })
 
@@ -295,7 +300,7 @@ eachStore('the removal of a box', (_open, database) => {
       if (ref === lost.ref) return { kind: 'complete', found: [], contradictions: [] }
       return ref === unclear.ref && listing === 'fails' ? { kind: 'incomplete', why: 'page 2 answered 500' } : undefined
     }
-    await setClock(store, t0 + 10_000)
+    await at(engine, t0 + 10_000)
     await gone(engine, found)
     const failed = await leaseWhen(engine, lost.id, (view) => view.state === 'failed')
     expect(failed).toMatchObject({
@@ -306,10 +311,10 @@ eachStore('the removal of a box', (_open, database) => {
     expect(await findings(store)).toMatchObject([{ code: 'removal-needs-person', state: 'open', target_id: lost.instanceID }])
     expect(await cleanup(engine, unclear, 'failed')).toMatchObject({ state: 'active', cleanupError: 'page 2 answered 500' })
     listing = 'works'
-    await setClock(store, t0 + 310_000)
+    await at(engine, t0 + 310_000)
     expect((await gone(engine, unclear)).state).toBe('expired')
     // The one that waits for a person is not tried again by itself, and is never called gone.
-    await setClock(store, t0 + 100 * 3_600_000)
+    await at(engine, t0 + 100 * 3_600_000)
     context.signals.wake('remove')
     const again = await leaseOn(engine)
     await releaseLease(context, ann, again.id, {})
@@ -340,7 +345,7 @@ eachStore('the removal of a box', (_open, database) => {
         const part = Array.from({ length: 200 }, (_, i) => {
           const n = start + i
           const ref = `z${n.toString(36).padStart(11, '0')}` as typeof instance.ref
-          const ids = { instance: `in_x${n}` as typeof instance.id, attempt: `at_x${n}` as typeof attempt.id, lease: `lh_${n.toString(16).padStart(12, 'f')}` as typeof lease.id }
+          const ids = { instance: `in_x${n}` as typeof instance.id, attempt: `at_x${n}` as typeof attempt.id, lease: `lh_${(0xf00000000000 + n).toString(16)}` as typeof lease.id }
           const resource = { ...box.resource, nativeId: `${ref}-1`, immutableId: `${ref}#1` }
           provider.boxes.set(resource.nativeId, { ...box, resource, tags: { ...box.tags, ref, attempt: `token-${n}` }, fixedAttemptToken: `token-${n}` })
           return {

@@ -66,13 +66,25 @@ const localUrl = (settings: Settings): string => {
   return `http://${bracketed(reachable)}:${settings.port.value}`
 }
 
+/** What the coordinator of this data folder said that it listens on, when the settings alone don't say it: its port may have come by a flag. */
+const servedUrl = (data: string): string | null => {
+  try {
+    const url = readFileSync(join(data, 'serve.url'), 'utf8').trim()
+    return URL.canParse(url) ? url : null
+  } catch {
+    return null
+  }
+}
+
 /** `--url`, LEASEHOLD_URL, `url:`, else an `admin.token` in the data folder; null: none is configured (leases R2). */
 export const findCoordinator = (settings: Settings): Coordinator | null => {
   const { value, origin } = settings.url
   if (value === 'none') return null
   if (value !== null) return { url: value, origin }
   const admin = readAdminToken(settings.data.value)
-  return admin.kind === 'none' ? null : { url: localUrl(settings), origin: admin.file }
+  if (admin.kind === 'none') return null
+  const served = settings.port.origin === 'default' ? servedUrl(settings.data.value) : null
+  return { url: served ?? localUrl(settings), origin: admin.file }
 }
 
 const isThisMachine = (url: string): boolean => {

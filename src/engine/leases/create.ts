@@ -242,6 +242,13 @@ const replayOf = async (
   return taken
 }
 
+/** Locks the project against its deletion until this transaction ends: nothing is made in a project that drains. */
+const requireLivingProject = async (tx: Tx, project: string): Promise<void> => {
+  const query = tx.db.selectFrom('projects').select('deleted_at').where('name', '=', project)
+  const row = await (tx.dialect === 'postgresql' ? query.forShare() : query).executeTakeFirst()
+  if (!row || row.deleted_at !== null) throw new LeaseholdError('not_found', `project "${project}" does not exist or is not visible to this token`)
+}
+
 /** As `replayOf`, and claims the request key: a cancel or the same create that comes at the same moment is seen by one of the two. */
 const replayOrClaim = async (
   tx: Tx,
@@ -274,6 +281,7 @@ const create = async (context: EngineContext, actor: Actor, input: CreateInput, 
   const { backend, scope, location } = await chooseBackend(context, request.project, input)
   const deadlineMs = providerOf(context, backend.provider).createDeadlineSeconds * 1000
   const { lease, replayed, view } = await context.store.write(async (tx) => {
+    await requireLivingProject(tx, request.project)
     const leaseId = wantedId ?? (`lh_${hex(6)}` as LeaseId)
     const before = await replayOrClaim(tx, request, wantedId, leaseId, requestKey, fixed)
     const row = before ?? (await reserve(tx, { actor, request, backend, scope, location, deadlineMs, leaseId, requestKey, fixed }))

@@ -66,6 +66,8 @@ const release = async (tx: Tx, actor: Actor, lease: LeaseRow, remove: boolean | 
     case 'refused':
       throw new LeaseholdError(decision.code, `${lease.id}: ${decision.message}`)
     case 'unchanged':
+      // Asked for again in as many words: a removal that waits for its next try, or for a person, is tried now.
+      if (open && remove === true) await wakeRow(tx, 'removals', open.id)
       return
     case 'retain':
       await change(tx, lease, {

@@ -5,15 +5,18 @@
  */
 import type { SqliteConnection } from './connection.ts'
 
+/** One for the process, so that all its stores agree to the millisecond. */
+const startOfProcess = Date.now() - performance.now()
+
 export class SqliteClock {
-  #base = Date.now() - performance.now()
+  #base = startOfProcess
   #newest = 0
 
   /** @param offset the file's, which only tests write. @returns ms, at `newest` or later */
   #own(offset: number, newest: number): number {
-    const behind = newest - Math.floor(base + performance.now()) - offset
+    const behind = newest - Math.floor(this.#base + performance.now()) - offset
     if (behind > 0) this.#base += behind
-    return Math.max(newest, Math.floor(base + performance.now()) + offset)
+    return Math.max(newest, Math.floor(this.#base + performance.now()) + offset)
   }
 
   /** Inside the write transaction: reads the newest time and writes ours, so that no later transaction is before it. */
