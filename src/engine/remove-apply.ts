@@ -133,7 +133,9 @@ export const recordOutcome = (tx: Tx, outcomes: readonly OutcomeOf[]): Promise<v
       scope: work.removal.scope,
       ref: work.removal.ref,
       actor: systemActor,
-      body: Object.fromEntries(Object.entries(answer).map(([key, value]) => [key, typeof value === 'string' ? redact(value) : (value as unknown)])),
+      body: Object.fromEntries(
+        Object.entries(answer).map(([key, value]) => [key, typeof value === 'string' ? redact(value) : (value as unknown)]),
+      ),
     })),
   )
 

@@ -39,7 +39,7 @@ const isDead = (self: Self, other: ReplicaRow): boolean => {
 export const buryDead = async (tx: Tx, self: Self): Promise<string[]> => {
   const dead = (await runningReplicas(tx)).filter((row) => isDead(self, row)).map((row) => row.id)
   await markStopped(tx, dead)
-  for (const table of ['leases', 'instances', 'removals'] as const) await voidLocks(tx, table, dead)
+  for (const table of ['leases', 'instances', 'removals', 'cleanups'] as const) await voidLocks(tx, table, dead)
   return dead
 }
 

@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import type { Schema } from './schema.ts'
 import type { Session, Tx } from './store.ts'
 
-export type QueueTable = 'instances' | 'leases' | 'removals'
+export type QueueTable = 'instances' | 'leases' | 'removals' | 'cleanups'
 
 export interface Locked {
   id: string
@@ -93,7 +93,7 @@ export const wakeRow = async (tx: Tx, table: QueueTable, id: string): Promise<vo
 }
 
 export const locksOf = async (session: Session, owner: string): Promise<number> => {
-  const tables: (keyof Schema & string)[] = ['instances', 'leases', 'removals']
+  const tables: (keyof Schema & string)[] = ['instances', 'leases', 'removals', 'cleanups']
   let count = 0
   for (const table of tables) {
     const query = sql<{ n: number }>`select count(*) as n from ${sql.table(table)} where lock_owner = ${owner} and due_at is not null`

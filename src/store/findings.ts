@@ -10,6 +10,7 @@ export type NewFinding = Pick<
   'code' | 'project' | 'scope' | 'target_type' | 'target_id' | 'target_name' | 'message' | 'fingerprint'
 > & {
   evidence: Record<string, unknown>
+  sweep?: SweepColumns
 }
 
 const openOne = (tx: Tx, finding: Pick<NewFinding, 'code' | 'target_type' | 'target_id'>) =>
@@ -23,6 +24,18 @@ const openOne = (tx: Tx, finding: Pick<NewFinding, 'code' | 'target_type' | 'tar
       .where('target_id', '=', finding.target_id)
       .where('state', '=', 'open'),
   ).executeTakeFirst()
+
+/** What a sweep notes on a finding: whom it is about, and how far its quarantine is. */
+export type SweepColumns = Pick<FindingRow, 'backend' | 'ref' | 'attempt_id' | 'standing_since' | 'complete_sightings' | 'last_complete_at' | 'sweep_id'>
+const unswept: SweepColumns = {
+  backend: null,
+  ref: null,
+  attempt_id: null,
+  standing_since: null,
+  complete_sightings: 0,
+  last_complete_at: null,
+  sweep_id: null,
+}
 
 export type Sighting = { kind: 'appeared' | 'changed' | 'again'; row: FindingRow }
 
@@ -41,12 +54,18 @@ const insertOpen = async (tx: Tx, row: FindingRow): Promise<boolean> => {
  * @param makeId called for a new one
  */
 export const sight = async (tx: Tx, finding: NewFinding, makeId: () => string): Promise<Sighting> => {
-  const { evidence, ...columns } = finding
+  const { evidence, sweep, ...columns } = finding
   for (;;) {
     const open = await openOne(tx, finding)
     if (open) {
       const changed = open.fingerprint !== finding.fingerprint
-      const values = { message: finding.message, evidence: JSON.stringify(evidence), fingerprint: finding.fingerprint, last_seen_at: tx.now }
+      const values = {
+        message: finding.message,
+        evidence: JSON.stringify(evidence),
+        fingerprint: finding.fingerprint,
+        last_seen_at: tx.now,
+        ...sweep,
+      }
       await tx.db
         .updateTable('findings')
         .set({ ...values, times_seen: open.times_seen + 1 })
@@ -64,6 +83,8 @@ export const sight = async (tx: Tx, finding: NewFinding, makeId: () => string): 
       times_seen: 1,
       reported_at: null,
       resolved_at: null,
+      ...unswept,
+      ...sweep,
     }
     if (await insertOpen(tx, row)) return { kind: 'appeared', row }
   }

@@ -179,17 +179,20 @@ export interface AttemptsTable {
   absent_count: Generated<number>
 }
 /** Schedules the sweeps of one backend. */
-export interface CleanupsTable {
+export interface CleanupsTable extends Due {
+  /** `project/backend`. */
+  id: string
   project: string
   backend: string
   enrolled_at: number
+  /** Up to when everything was provably seen; never set back (orphans R81). */
   clean_at: number | null
   clean_mode: string | null
+  /** Failed sweeps in a row. */
   failures: Generated<number>
-  due_at: number | null
-  lock_fence: Generated<number>
-  lock_owner: string | null
-  lock_until: number | null
+  /** When the newest listing began. */
+  listed_at: number | null
+  outcome: string | null
 }
 /** One run of a cleanup with its certificate. */
 export interface SweepsTable {
@@ -220,6 +223,16 @@ export interface FindingsTable {
   times_seen: number
   reported_at: number | null
   resolved_at: number | null
+  // Of findings that sweeps make:
+  backend: string | null
+  ref: Ref | null
+  attempt_id: AttemptId | null
+  /** Since when the fingerprint stands unchanged: the quarantine counts from here. */
+  standing_since: number | null
+  /** Complete inventories in which it stood unchanged, and the last of them. */
+  complete_sightings: Generated<number>
+  last_complete_at: number | null
+  sweep_id: string | null
 }
 export interface RemovalsTable extends Due {
   id: RemovalId

@@ -11,19 +11,11 @@ const fits = (value: bigint): boolean => value >= BigInt(Number.MIN_SAFE_INTEGER
  * @throws TypeError
  */
 export const storable = (value: unknown): string | number | null | Uint8Array => {
-  switch (typeof value) {
-    case 'string':
-      return value
-    case 'boolean':
-      return value ? 1 : 0
-    case 'number':
-      return Number.isSafeInteger(value) ? value : refuse(`the number ${value}`)
-    case 'bigint':
-      return fits(value) ? Number(value) : refuse(`the number ${value}`)
-    default:
-      if (value === null || value instanceof Uint8Array) return value
-      return refuse(`a value of type ${value instanceof Date ? 'Date' : typeof value}`)
-  }
+  if (value === null || typeof value === 'string' || value instanceof Uint8Array) return value
+  if (typeof value === 'boolean') return value ? 1 : 0
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? value : refuse(`the number ${value}`)
+  if (typeof value === 'bigint') return fits(value) ? Number(value) : refuse(`the number ${value}`)
+  return refuse(`a value of type ${value instanceof Date ? 'Date' : typeof value}`)
 }
 
 /**

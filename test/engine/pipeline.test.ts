@@ -29,7 +29,12 @@ eachStore('a pipeline', (open, database) => {
     const { context } = await makeEngine(store, scriptedProvider())
     return { ...context, store, replicaId, log, signals: createSignals() }
   }
-  const run = (context: EngineContext, process: (held: Held) => Promise<void>, over: Partial<PipelineSpec> = {}, paused?: () => boolean) => {
+  const run = (
+    context: EngineContext,
+    process: (held: Held) => Promise<void>,
+    over: Partial<PipelineSpec> = {},
+    paused?: () => boolean,
+  ) => {
     const pipeline = createPipeline(context, { name: 'remove', table: 'removals', capacity: 100, process, ...over }, paused)
     pipelines.push(pipeline)
     pipeline.start()

@@ -9,7 +9,11 @@ export const t0 = Date.UTC(2026, 5, 1, 12)
 export const time = fc.integer({ min: t0, max: t0 + 3 * 86_400_000 })
 export const seconds = fc.integer({ min: 1, max: capSeconds })
 /** What a client may send where a number belongs: the good, the bad, and the ugly. */
-export const anyNumber = fc.oneof(fc.double(), fc.integer(), fc.constantFrom(0, -0, -1, Number.NaN, Infinity, -Infinity, 0.5, null, undefined))
+export const anyNumber = fc.oneof(
+  fc.double(),
+  fc.integer(),
+  fc.constantFrom(0, -0, -1, Number.NaN, Infinity, -Infinity, 0.5, null, undefined),
+)
 
 export const clocks = fc
   .record({ createdAt: time, sinceTouch: fc.integer({ min: 0, max: 86_400_000 }), ttlSeconds: seconds, idleSeconds: seconds })

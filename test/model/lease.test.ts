@@ -133,12 +133,15 @@ describe('a release (leases R30-R33)', () => {
       )
   })
 
-  it.each(['none', 'open', 'gone'] as const)('is safe to repeat: with removal %s the second answer changes nothing (leases R31)', (removal) => {
-    for (const remove of [true, undefined]) {
-      const again = decideRelease(lease({ state: 'released', releaseDeletes: true }), removal, remove)
-      expect(again).toEqual(same)
-    }
-  })
+  it.each(['none', 'open', 'gone'] as const)(
+    'is safe to repeat: with removal %s the second answer changes nothing (leases R31)',
+    (removal) => {
+      for (const remove of [true, undefined]) {
+        const again = decideRelease(lease({ state: 'released', releaseDeletes: true }), removal, remove)
+        expect(again).toEqual(same)
+      }
+    },
+  )
 })
 
 describe('what the due time of a lease means', () => {
@@ -230,24 +233,20 @@ describe('an end is an end (I9)', () => {
 
   it('no sequence of heartbeats, releases and due decisions revives a lease, or lets one that is past its end beat again', () => {
     fc.assert(
-      fc.property(
-        leaseFacts,
-        fc.array(fc.tuple(step, fc.nat({ max: 4_000_000 })), { maxLength: 40 }),
-        (start, steps) => {
-          let own = start
-          let now = own.createdAt
-          let over = false
-          for (const [at, later] of steps) {
-            now += later
-            const before = own
-            own = take(own, at, now)
-            if (terminal.includes(before.state)) expect(own.state).toBe(before.state)
-            if (over && at.do === 'beat') expect(own).toEqual(before)
-            over ||= before.expiresAt <= now || terminal.includes(own.state)
-            expect(own.expiresAt).toBeLessThanOrEqual(hardEnd(own))
-          }
-        },
-      ),
+      fc.property(leaseFacts, fc.array(fc.tuple(step, fc.nat({ max: 4_000_000 })), { maxLength: 40 }), (start, steps) => {
+        let own = start
+        let now = own.createdAt
+        let over = false
+        for (const [at, later] of steps) {
+          now += later
+          const before = own
+          own = take(own, at, now)
+          if (terminal.includes(before.state)) expect(own.state).toBe(before.state)
+          if (over && at.do === 'beat') expect(own).toEqual(before)
+          over ||= before.expiresAt <= now || terminal.includes(own.state)
+          expect(own.expiresAt).toBeLessThanOrEqual(hardEnd(own))
+        }
+      }),
       { numRuns: 500 },
     )
   })

@@ -115,10 +115,13 @@ describe("a user's labels", () => {
     expect(refused({ [key]: 'x' })).toBe('bad_request')
   })
 
-  it.each(['team', 'my-leasehold', 'leaseholder', 'x_leasehold_ref', 'a.b/c-d_e', 'k'.repeat(63)])('%j is taken, with its value unchanged', (key) => {
-    const labels = { [key]: 'Some value, with anything: in it' }
-    expect(checkUserLabels(labels)).toEqual(labels)
-  })
+  it.each(['team', 'my-leasehold', 'leaseholder', 'x_leasehold_ref', 'a.b/c-d_e', 'k'.repeat(63)])(
+    '%j is taken, with its value unchanged',
+    (key) => {
+      const labels = { [key]: 'Some value, with anything: in it' }
+      expect(checkUserLabels(labels)).toEqual(labels)
+    },
+  )
 
   it.each(['', ' ', '-a', 'a b', 'ä', 'k'.repeat(64), 'a\n'])('%j is no key', (key) => {
     expect(refused({ [key]: 'x' })).toBe('bad_request')
@@ -159,13 +162,20 @@ describe('ids', () => {
     expect(isRequestKey(`cat_${hex(16)}`)).toBe(true)
   })
 
-  it.each(['', 'r000000abcd', 'r000000abcd12', '0000000abcd1', 'R000000ABCD1', ' r000000abcd1', 'r000000abcd1\n', 'r000000abc_1', 'r00000-abcd1'])(
-    '%j is no ref (cases B4, K2)',
-    (text) => {
-      expect(isRef(text)).toBe(false)
-      expect(isRef('r000000abcd1')).toBe(true)
-    },
-  )
+  it.each([
+    '',
+    'r000000abcd',
+    'r000000abcd12',
+    '0000000abcd1',
+    'R000000ABCD1',
+    ' r000000abcd1',
+    'r000000abcd1\n',
+    'r000000abc_1',
+    'r00000-abcd1',
+  ])('%j is no ref (cases B4, K2)', (text) => {
+    expect(isRef(text)).toBe(false)
+    expect(isRef('r000000abcd1')).toBe(true)
+  })
 
   it.each(['lh_0123456789a', 'lh_0123456789abc', 'lh_0123456789AB', 'cbx_0123456789ab', 'lh_0123456789ab ', 'lh_0123456789ag'])(
     '%j is no lease id',

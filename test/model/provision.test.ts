@@ -93,15 +93,17 @@ describe('which of what carries our ref is this attempt’s (leases R9, orphans 
   })
 
   it.each(['ref', 'installation', 'attempt'] as const)('a living one whose %s tag names somebody else is a contradiction', (tag) => {
-    for (const value of ['other', null])
-      expect(judge({ ...mine, tags: { ...mine.tags, [tag]: value } }).kind).toBe('contradiction')
+    for (const value of ['other', null]) expect(judge({ ...mine, tags: { ...mine.tags, [tag]: value } }).kind).toBe('contradiction')
   })
 
-  it.each(['going', 'gone'] as const)('one that is %s has no tags left: it is ours by the fixed fact, and can not be adopted', (existence) => {
-    const going: Candidate = { ...mine, existence, tags: { ref: null, installation: null, attempt: null } }
-    expect(judge(going)).toEqual({ kind: 'one', candidate: going, adoptable: false })
-    expect(judge({ ...mine, existence })).toMatchObject({ kind: 'one', adoptable: false })
-  })
+  it.each(['going', 'gone'] as const)(
+    'one that is %s has no tags left: it is ours by the fixed fact, and can not be adopted',
+    (existence) => {
+      const going: Candidate = { ...mine, existence, tags: { ref: null, installation: null, attempt: null } }
+      expect(judge(going)).toEqual({ kind: 'one', candidate: going, adoptable: false })
+      expect(judge({ ...mine, existence })).toMatchObject({ kind: 'one', adoptable: false })
+    },
+  )
 
   it('the order in which a provider lists them changes nothing', () => {
     const candidate = fc.record({

@@ -45,7 +45,10 @@ describe('between two looks for proof', () => {
 
 const resource: Identity = { scope: 'machine:one', location: 'here', kind: 'box', nativeId: 'abc-1', immutableId: 'ns#4026531836' }
 const bound: Bound = { resource, ref: 'rabcdefghijk', installation: 'inst0001', attemptToken: 'token-1' }
-const fresh: FreshRead = { resource: { ...resource }, tags: { ref: bound.ref, installation: bound.installation, attempt: bound.attemptToken } }
+const fresh: FreshRead = {
+  resource: { ...resource },
+  tags: { ref: bound.ref, installation: bound.installation, attempt: bound.attemptToken },
+}
 
 describe('the fresh read before a destructive call (I6)', () => {
   it('goes on when identity and tags both agree', () => {
@@ -82,7 +85,18 @@ describe('the fresh read before a destructive call (I6)', () => {
   })
 
   it('goes on for no read but the exact one', () => {
-    const text = fc.constantFrom<(string | null)[]>('abc-1', 'machine:one', 'here', 'box', 'ns#4026531836', 'rabcdefghijk', 'inst0001', 'token-1', '', null)
+    const text = fc.constantFrom<(string | null)[]>(
+      'abc-1',
+      'machine:one',
+      'here',
+      'box',
+      'ns#4026531836',
+      'rabcdefghijk',
+      'inst0001',
+      'token-1',
+      '',
+      null,
+    )
     const facts = fc.record({
       scope: text,
       location: text,

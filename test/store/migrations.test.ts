@@ -85,7 +85,9 @@ eachStore('a full database', (_open, database) => {
         const columns =
           store.dialect === 'sqlite'
             ? sql<{ name: string }>`select name from pragma_table_info(${table})`
-            : sql<{ name: string }>`select column_name as name from information_schema.columns where table_name = ${table} and table_schema = 'public'`
+            : sql<{
+                name: string
+              }>`select column_name as name from information_schema.columns where table_name = ${table} and table_schema = 'public'`
         shape[table] = (await store.read(({ db }) => columns.execute(db))).rows.map((row) => row.name).toSorted()
       }
       return shape

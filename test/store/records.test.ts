@@ -34,7 +34,10 @@ eachStore('findings', (open) => {
     const first = await see(store)
     expect(first).toMatchObject({ kind: 'appeared', row: { state: 'open', times_seen: 1, first_seen_at: t0 } })
     await setClock(store, t0 + 1000)
-    expect(await see(store)).toMatchObject({ kind: 'again', row: { id: first.row.id, times_seen: 2, first_seen_at: t0, last_seen_at: t0 + 1000 } })
+    expect(await see(store)).toMatchObject({
+      kind: 'again',
+      row: { id: first.row.id, times_seen: 2, first_seen_at: t0, last_seen_at: t0 + 1000 },
+    })
     expect(await see(store, { fingerprint: 'two', message: 'still not ours', evidence: { why: 'two' } })).toMatchObject({
       kind: 'changed',
       row: { id: first.row.id, times_seen: 3, message: 'still not ours', evidence: '{"why":"two"}' },
@@ -61,10 +64,10 @@ eachStore('findings', (open) => {
     await see(store, { target_type: 'lease' })
     await store.write((tx) => resolveFindings(tx, 'contradiction', 'resource', ['process/here/x']))
     const open1 = await store.read((session) => listFindings(session, { project: null, state: 'open', limit: 9 }))
-    expect(open1.map((row) => [row.code, row.target_type, row.target_id]).toSorted()).toEqual([
-      ['contradiction', 'lease', 'process/here/x'],
-      ['contradiction', 'resource', 'process/here/y'],
-      ['retained-overdue', 'resource', 'process/here/x'],
+    expect(open1.map((row) => `${row.code} ${row.target_type} ${row.target_id}`).toSorted()).toEqual([
+      'contradiction lease process/here/x',
+      'contradiction resource process/here/y',
+      'retained-overdue resource process/here/x',
     ])
     // Without a code: all about that target.
     expect(await store.write((tx) => resolveFindings(tx, null, 'resource', ['process/here/x']))).toHaveLength(1)
@@ -75,7 +78,9 @@ eachStore('findings', (open) => {
     const store = await open()
     const kinds = (await Promise.all(Array.from({ length: 6 }, () => see(store)))).map((one) => one.kind)
     expect(kinds.toSorted()).toEqual(['again', 'again', 'again', 'again', 'again', 'appeared'])
-    expect(await store.read((session) => listFindings(session, { project: null, state: null, limit: 9 }))).toMatchObject([{ times_seen: 6 }])
+    expect(await store.read((session) => listFindings(session, { project: null, state: null, limit: 9 }))).toMatchObject([
+      { times_seen: 6 },
+    ])
   })
 })
 
@@ -119,14 +124,20 @@ eachStore('holds and freezes', (open) => {
     await setClock(store, t0)
     const later = { due_at: t0 + 60_000 }
     await store.write((tx) =>
-      insertRows(tx, 'removals', 5, (n) => [
-        {},
-        { held_by: 'freeze', ...later },
-        { held_by: null, ...later },
-        { held_by: 'freeze', ...later, lock_owner: 're_1', lock_until: t0 + 60_000 },
-        { held_by: 'freeze', state: 'gone', due_at: null },
-        { held_by: 'freeze', due_at: null },
-      ][n] as object),
+      insertRows(
+        tx,
+        'removals',
+        5,
+        (n) =>
+          [
+            {},
+            { held_by: 'freeze', ...later },
+            { held_by: null, ...later },
+            { held_by: 'freeze', ...later, lock_owner: 're_1', lock_until: t0 + 60_000 },
+            { held_by: 'freeze', state: 'gone', due_at: null },
+            { held_by: 'freeze', due_at: null },
+          ][n] as object,
+      ),
     )
     await store.write(wakeHeldRemovals)
     const due = await store.read(({ db }) => db.selectFrom('removals').select(['id', 'due_at']).orderBy('id').execute())
@@ -157,9 +168,7 @@ eachStore('rows of leases and of the ledger', (open) => {
     await store.write((tx) => insertRows(tx, 'leases', 9, (n) => ({ ...rows[n], due_at: 77 })))
     expect(await store.write((tx) => forgiveIdleness(tx, gone, t0 + 120_000, t0 + 120_000))).toBe(5)
     const after = await store.read(({ db }) => db.selectFrom('leases').select(['expires_at', 'due_at']).orderBy('id').execute())
-    expect(after.map((row) => row.expires_at - t0)).toEqual([
-      120_000, 120_000, 120_000, -3_600_000, 120_001, -1, -10_000, 10_000, 120_000,
-    ])
+    expect(after.map((row) => row.expires_at - t0)).toEqual([120_000, 120_000, 120_000, -3_600_000, 120_001, -1, -10_000, 10_000, 120_000])
     expect(new Set(after.map((row) => row.due_at))).toEqual(new Set([77]))
   })
 
@@ -184,7 +193,14 @@ eachStore('rows of leases and of the ledger', (open) => {
 
   it('a ref is owned by one instance for ever, and its owner is closed once (I2, orphans R1, R14, U4)', async () => {
     const store = await open()
-    const row = { project: 'default', owner_kind: 'instance' as const, owner_name: 'n', parents: '[]', issued_at: t0, owner_closed_at: null }
+    const row = {
+      project: 'default',
+      owner_kind: 'instance' as const,
+      owner_name: 'n',
+      parents: '[]',
+      issued_at: t0,
+      owner_closed_at: null,
+    }
     const issue = (ref: string, owner: string) =>
       store.write(async (tx) => {
         await tx.db
@@ -243,7 +259,9 @@ eachStore('rows of leases and of the ledger', (open) => {
         cells,
       ),
     )
-    const rows = await store.read(({ db }) => db.selectFrom('leases').select(['failure_error', 'retain_until', 'due_at']).orderBy('id').execute())
+    const rows = await store.read(({ db }) =>
+      db.selectFrom('leases').select(['failure_error', 'retain_until', 'due_at']).orderBy('id').execute(),
+    )
     expect(rows).toEqual(cells.slice(0, 5000).map(([, failure_error, retain_until, due_at]) => ({ failure_error, retain_until, due_at })))
   })
 })

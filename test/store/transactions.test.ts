@@ -89,7 +89,7 @@ eachStore('values', (open) => {
     const store = await open()
     await roundTrip(store, 42)
     const bad = [new Date(0), Number.NaN, Infinity, 0.5, 2 ** 53, 2n ** 53n, -(2n ** 60n), undefined, { a: 1 }, [1], Symbol('x')]
-    for (const value of bad) await expect(roundTrip(store, value), String(value)).rejects.toThrow(/can't be stored/)
+    for (const value of bad) await expect(roundTrip(store, value)).rejects.toThrow(/can't be stored/)
     // Nor does a bad first value shift the others.
     const shifted = store.write((tx) => sql`insert into projects (created_at, name) values (${new Date(0)}, ${'x'})`.execute(tx.db))
     await expect(shifted).rejects.toThrow(/Date can't be stored/)
@@ -99,7 +99,7 @@ eachStore('values', (open) => {
   it('an integer over 2^53 that is there all the same is an error, not a wrong number', async () => {
     const store = await open()
     const read = (text: string) => store.read(({ db }) => sql<{ v: number }>`select cast(${text} as bigint) as v`.execute(db))
-    await expect(read('9007199254740993')).rejects.toThrow()
+    await expect(read('9007199254740993')).rejects.toThrow(/too large|beyond/)
     expect((await read('9007199254740991')).rows[0]?.v).toBe(Number.MAX_SAFE_INTEGER)
   })
 

@@ -3,6 +3,7 @@
  * away and raises the oldest binary allowed (decisions 7).
  */
 import { first } from './0001-first.ts'
+import { sweeps } from './0002-sweeps.ts'
 
 export interface Migration {
   number: number
@@ -11,4 +12,4 @@ export interface Migration {
   statements: string[]
 }
 
-export const migrations: readonly Migration[] = [first]
+export const migrations: readonly Migration[] = [first, sweeps]
