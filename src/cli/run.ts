@@ -125,6 +125,8 @@ const runInside = async (
   if (lease.accessWarning !== null) cli.warn(lease.accessWarning)
   const early = interrupts.abortOnNext()
   const { access } = await readAccess(client, lease, early)
+  if (access.kind === 'none')
+    throw new CliError(`no command can run in lease ${lease.id} (${lease.slug}): ${access.why}`, exitCodes.runFailed)
   const door = await cli.io.door()
   early.throwIfAborted()
   const child = door.spawnInBox(access, words, { cwd: cli.io.folder, env: { ...cli.io.environment }, stdio: 'inherit' })

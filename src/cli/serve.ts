@@ -7,6 +7,7 @@ import { firstStart, needsAdminToken } from '../engine/admin/index.ts'
 import { createEngine, type Engine } from '../engine/engine.ts'
 import { secret } from '../lib/ids.ts'
 import { createProcessProvider } from '../providers/process/index.ts'
+import { createSimulatedProvider } from '../providers/simulated/index.ts'
 import { tryFileLock } from '../store/claim-lock.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
@@ -71,7 +72,12 @@ export const serve = async ({ settings }: ServeOptions): Promise<void> => {
   chmodSync(data, 0o700)
   const unlock = settings.databaseUrl.value === null ? await lockFolder(data) : () => {}
   const store = await openDatabase(settings, data)
-  const engine = await createEngine({ store, providers: [createProcessProvider({ dataFolder: data })], log, version: packageVersion() })
+  const engine = await createEngine({
+    store,
+    providers: [createProcessProvider({ dataFolder: data }), createSimulatedProvider({ dataFolder: data })],
+    log,
+    version: packageVersion(),
+  })
   const tokenFile = await ensureAdminToken(engine, data)
   await engine.start()
   const api = await createApi({

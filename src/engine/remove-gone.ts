@@ -68,7 +68,7 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefin
       work.removal.id,
       'gone',
       work.removal.identity ?? JSON.stringify([identity]),
-      JSON.stringify([identity.immutableId]),
+      JSON.stringify([...(JSON.parse(work.removal.progress) as string[]), identity.immutableId]),
       tx.now,
       0,
       null,

@@ -27,6 +27,7 @@ import {
   type Failed,
   type IntentOf,
 } from './remove-apply.ts'
+import { applyProgress, currentMember, isLastMember } from './remove-members.ts'
 import { loadRemovals, type RemovalWork } from './remove-load.ts'
 
 /** An accepted removal whose resource still stands after so long has failed. */
@@ -85,6 +86,15 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
   const intend = coalesce((intents: IntentOf[]) => store.write((tx) => writeIntents(tx, intents)), many)
   const outcome = coalesce((accepted: Accepted[]) => store.write((tx) => applyAccepted(tx, accepted)), many)
   const gone = coalesce((ended: Gone[]) => store.write((tx) => applyGone(tx, ended)), many)
+  /** Proved absent: the next member's turn, or the end. */
+  const finish = async (one: Gone): Promise<void> => {
+    if (isLastMember(one.work.removal, one.identity)) {
+      await gone(one)
+      return
+    }
+    await store.write((tx) => applyProgress(tx, one))
+    signals.wake('remove')
+  }
   const failed = async (failure: Failed): Promise<void> => {
     const error = redact(failure.error)
     log.warn({ removal: failure.held.id, error }, 'a removal failed')
@@ -107,7 +117,8 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     provider: Provider,
     signal: AbortSignal,
   ): Promise<ResourceIdentity | { error: string; final: boolean }> => {
-    if (work.removal.identity !== null) return (JSON.parse(work.removal.identity) as ResourceIdentity[])[0] as ResourceIdentity
+    const member = currentMember(work.removal)
+    if (member) return member
     const recorded = identityOf(work.attempt)
     if (recorded) return recorded
     try {
@@ -175,7 +186,7 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
         contradiction: judged.contradiction ? resourceKey(work.removal.provider, identity.location, identity.nativeId) : null,
       })
     if (judged.kind === 'absent') {
-      await gone({ held, work, identity, proof: judged.proof, contradictions: judged.contradictions })
+      await finish({ held, work, identity, proof: judged.proof, contradictions: judged.contradictions })
       return settle(work)
     }
     const now = await store.now()
@@ -199,7 +210,7 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     settle(work)
     if (answer.kind !== 'gone') return
     const after = judge(work, identity, await read(work, provider, identity, held.signal), installation)
-    if (after.kind === 'absent') await gone({ held, work, identity, proof: after.proof, contradictions: after.contradictions })
+    if (after.kind === 'absent') await finish({ held, work, identity, proof: after.proof, contradictions: after.contradictions })
     else await store.write((tx) => applyPoll(tx, held, work))
     settle(work)
   }

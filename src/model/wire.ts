@@ -240,6 +240,8 @@ export type Access =
       bootID: string
     }
   | { kind: 'session'; folder: string; machineID: string; bootID: string }
+  /** No command can run in it, and why. */
+  | { kind: 'none'; why: string }
 export interface DoctorCheck {
   name: string
   level: 'ok' | 'warning' | 'error'

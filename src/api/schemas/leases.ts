@@ -88,10 +88,15 @@ export const Access = Type.Unsafe<AccessView>({
   $id: 'Access',
   description: 'How the holder reaches into the box by itself.',
   type: 'object',
-  required: ['kind', 'folder', 'machineID', 'bootID'],
+  required: ['kind'],
   additionalProperties: false,
   properties: {
-    kind: { type: 'string', enum: ['namespace', 'session'] },
+    kind: {
+      type: 'string',
+      enum: ['namespace', 'session', 'none'],
+      description: '`none`: no command can run in it, and only `why` is set; else folder, machineID and bootID are.',
+    },
+    why: { type: 'string' },
     folder: { type: 'string' },
     machineID: { type: 'string' },
     bootID: { type: 'string' },

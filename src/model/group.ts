@@ -1,0 +1,165 @@
+/**
+ * What one attempt made, as far as a listing shows it: by location, ref and attempt token, then by attachment, never by ref alone (orphans R13, R60,
+ * U14). A copy with copied tags is a group of its own: a group has one owner resource at most, and may have lost it (R19).
+ */
+import type { SeenResource } from './evidence.ts'
+
+export interface Group {
+  location: string
+  ref: string | null
+  installation: string | null
+  /** The attempt's token: what was fixed at creation, else what the tag says. */
+  token: string | null
+  owner: SeenResource | null
+  /** All of it, the owner first, the rest by kind and id: the order in which a removal takes them. */
+  members: readonly SeenResource[]
+  /** Native ids outside the group that members are attached to. */
+  outside: readonly string[]
+  /** Members that several owner resources of the same attempt share: nobody can say whose they are. */
+  shared: boolean
+  /** One resource was listed twice with different words: the listing is no ground for a verdict. */
+  inconsistent: boolean
+}
+
+export const identityKey = (seen: SeenResource): string =>
+  JSON.stringify([seen.resource.scope, seen.resource.location, seen.resource.kind, seen.resource.immutableId])
+
+/** The same text for the same facts, whatever order they came in. */
+export const stableText = (seen: SeenResource): string =>
+  JSON.stringify([
+    seen.resource.scope,
+    seen.resource.location,
+    seen.resource.kind,
+    seen.resource.nativeId,
+    seen.resource.immutableId,
+    seen.name,
+    seen.createdAt,
+    seen.tags.ref,
+    seen.tags.installation,
+    seen.tags.attempt,
+    seen.fixedAttemptToken,
+    seen.labels === null ? null : Object.entries(seen.labels).toSorted(([a], [b]) => compare(a, b)),
+    [...seen.attachedTo].toSorted(compare),
+    seen.reportOnly,
+  ])
+
+export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+const tokenOf = (seen: SeenResource): string | null => seen.fixedAttemptToken ?? seen.tags.attempt
+
+const bucketKey = (seen: SeenResource): string =>
+  seen.tags.ref === null
+    ? `?${identityKey(seen)}`
+    : JSON.stringify([seen.resource.scope, seen.resource.location, seen.tags.ref, seen.tags.installation, tokenOf(seen)])
+
+interface Listed {
+  seen: SeenResource
+  inconsistent: boolean
+}
+
+/** Each resource once. Of differing words the smaller text stays, so that the order of pages decides nothing. */
+const distinct = (resources: readonly SeenResource[]): Listed[] => {
+  const byIdentity = new Map<string, Listed>()
+  for (const seen of resources) {
+    const key = identityKey(seen)
+    const before = byIdentity.get(key)
+    if (!before) byIdentity.set(key, { seen, inconsistent: false })
+    else {
+      const texts = [stableText(before.seen) + before.seen.existence, stableText(seen) + seen.existence] as const
+      if (texts[0] !== texts[1]) byIdentity.set(key, { seen: texts[0] < texts[1] ? before.seen : seen, inconsistent: true })
+    }
+  }
+  return [...byIdentity.values()]
+}
+
+const makeGroup = (owner: Listed | null, rest: readonly Listed[], shared: boolean): Group => {
+  const sorted = rest.toSorted((a, b) => compare(a.seen.resource.kind, b.seen.resource.kind) || compare(identityKey(a.seen), identityKey(b.seen)))
+  const members = owner ? [owner, ...sorted] : sorted
+  const first = (members[0] as Listed).seen
+  const inside = new Set(members.map((member) => member.seen.resource.nativeId))
+  // Where a disk bears its machine's name, an edge to its own name is the machine, and only the owner resource can be that.
+  const isInside = (member: Listed, id: string): boolean =>
+    owner?.seen.resource.nativeId === id || (inside.has(id) && member.seen.resource.nativeId !== id)
+  const outside = new Set(members.flatMap((member) => member.seen.attachedTo.filter((id) => !isInside(member, id))))
+  return {
+    location: first.resource.location,
+    ref: first.tags.ref,
+    installation: first.tags.installation,
+    token: tokenOf(first),
+    owner: owner?.seen ?? null,
+    members: members.map((member) => member.seen),
+    outside: [...outside].toSorted(compare),
+    shared,
+    inconsistent: members.some((member) => member.inconsistent),
+  }
+}
+
+/** Internals of one bucket, each with what it hangs together with, seen as an undirected graph that ends at owner resources. */
+const components = (internals: readonly Listed[]): Listed[][] => {
+  const left = new Set(internals)
+  const byId = new Map<string, Listed[]>()
+  const attached = new Map<string, Listed[]>()
+  const push = (map: Map<string, Listed[]>, key: string, one: Listed): void => void (map.get(key)?.push(one) ?? map.set(key, [one]))
+  for (const one of internals) {
+    push(byId, one.seen.resource.nativeId, one)
+    for (const id of one.seen.attachedTo) push(attached, id, one)
+  }
+  const found: Listed[][] = []
+  for (const start of internals) {
+    if (!left.delete(start)) continue
+    const component = [start]
+    for (const one of component) {
+      const next = [...one.seen.attachedTo.flatMap((id) => byId.get(id) ?? []), ...(attached.get(one.seen.resource.nativeId) ?? [])]
+      for (const neighbour of next) if (left.delete(neighbour)) component.push(neighbour)
+    }
+    found.push(component)
+  }
+  return found
+}
+
+const groupsOf = (bucket: readonly Listed[], ownerKind: string): Group[] => {
+  if (bucket.length === 1) {
+    const only = bucket[0] as Listed
+    return only.seen.resource.kind === ownerKind ? [makeGroup(only, [], false)] : [makeGroup(null, [only], false)]
+  }
+  const owners = bucket.filter((one) => one.seen.resource.kind === ownerKind)
+  const joined = new Map(owners.map((owner): [Listed, Listed[]] => [owner, []]))
+  const groups: Group[] = []
+  for (const component of components(bucket.filter((one) => one.seen.resource.kind !== ownerKind))) {
+    const ids = new Set(component.map((one) => one.seen.resource.nativeId))
+    const edges = new Set(component.flatMap((one) => one.seen.attachedTo))
+    const touching = owners.filter(
+      (owner) => edges.has(owner.seen.resource.nativeId) || owner.seen.attachedTo.some((id) => ids.has(id)),
+    )
+    if (touching.length === 1) joined.get(touching[0] as Listed)?.push(...component)
+    else if (touching.length > 1) groups.push(makeGroup(null, component, true))
+    else {
+      // Unattached: its own fixed token names the attempt, and only one owner resource bears the same.
+      const named = owners.filter((owner) => owner.seen.fixedAttemptToken !== null)
+      const same = component.every((one) => one.seen.fixedAttemptToken !== null) && named.length === 1
+      if (same) joined.get(named[0] as Listed)?.push(...component)
+      else groups.push(makeGroup(null, component, false))
+    }
+  }
+  for (const [owner, rest] of joined) groups.push(makeGroup(owner, rest, false))
+  return groups
+}
+
+/** Every group of a listing, in a stable order. What the provider calls gone does not exist and belongs to none (case F3). */
+export const formGroups = (resources: readonly SeenResource[], ownerKind: string): Group[] => {
+  const buckets = new Map<string, Listed[]>()
+  for (const one of distinct(resources)) {
+    if (one.seen.existence === 'gone') continue
+    const key = bucketKey(one.seen)
+    const bucket = buckets.get(key)
+    if (bucket) bucket.push(one)
+    else buckets.set(key, [one])
+  }
+  const groups: [string, Group][] = []
+  for (const [key, bucket] of buckets)
+    for (const group of groupsOf(bucket, ownerKind)) groups.push([`${key}\n${identityKey(group.members[0] as SeenResource)}`, group])
+  return groups.toSorted(([a], [b]) => compare(a, b)).map(([, group]) => group)
+}
+
+/** The resource by which people name the group. */
+export const leader = (group: Group): SeenResource => group.members[0] as SeenResource
