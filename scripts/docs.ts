@@ -34,6 +34,7 @@ const samples: { [C in EventCode]: readonly [EventPayload<C>, ...EventPayload<C>
   'removal.needs-person': [{ error: 'no identity was recorded, and its look-up finds nothing' }],
   'finding.opened': [{ code: 'contradiction', message: 'its ref tag no longer says that it is ours' }],
   'finding.changed': [{ code: 'contradiction', message: 'its ref tag no longer says that it is ours' }],
+  'finding.standing': [{ code: 'orphan', message: 'Its owner has ended.', timesSeen: 3 }],
   'finding.resolved': [{ code: 'contradiction' }],
   'retain.overdue': [{ retainedAt: '2026-01-30T12:00:00.000Z', retainUntil: '2026-01-31T12:00:00.000Z' }],
   'clock.downtime': [{ gapSeconds: 3600, moved: 12 }],

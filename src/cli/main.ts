@@ -34,6 +34,7 @@ const entries: readonly Entry[] = [
   { name: 'instances', summary: 'list instances, or show one', group: watching, load: () => import('./instances.ts') },
   { name: 'events', summary: 'list events, or follow them', group: watching, load: () => import('./events.ts') },
   { name: 'findings', summary: 'list what needs time or a person', group: watching, load: () => import('./findings.ts') },
+  { name: 'simulate', summary: 'play with the cloud of the provider "simulated"', group: operating, load: () => import('./simulate.ts') },
   { name: 'serve', summary: 'run the coordinator', group: operating, load: () => import('./serve-command.ts') },
   { name: 'doctor', summary: 'check this machine, the coordinator and its providers', group: operating, load: () => import('./doctor.ts') },
   { name: 'config', summary: 'show every setting and where it comes from', group: operating, load: () => import('./config.ts') },

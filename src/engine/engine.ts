@@ -12,12 +12,23 @@ import { provisionPipeline } from './provision.ts'
 import { removePipeline } from './remove.ts'
 import { describeSelf, type Self } from './replica.ts'
 import { createSignals } from './signals.ts'
+import { sweepSettings, type SweepSettings } from '../model/sweep-settings.ts'
+import { createEnrolment } from './sweep/enrol.ts'
+import { sweepPipeline } from './sweep/index.ts'
+
+const defaultSweepSettings = (provider: string): SweepSettings => {
+  const result = sweepSettings({}, provider, false)
+  if (!result.ok) throw new Error(result.problem)
+  return result.settings
+}
 
 export interface EngineOptions {
   store: Store
   providers: readonly Provider[]
   log: Log
   version: string
+  /** The settings of a provider's sweeps; default: those of an empty environment. */
+  sweepSettings?: (provider: string) => SweepSettings
   /** false: no alive marks and no clock watch; for tests that move the database's clock. */
   watchClocks?: boolean
 }
@@ -47,6 +58,7 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
     replicaId,
     log,
     signals: createSignals(),
+    sweepSettings: options.sweepSettings ?? defaultSweepSettings,
     awake: () => awake.awake(),
   }
   const pipelines = [
@@ -56,7 +68,9 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
       return awake.paused(now) !== null
     }),
     createPipeline(context, removePipeline(context)),
+    createPipeline(context, sweepPipeline(context)),
   ]
+  const enrolment = createEnrolment(context)
   let running = false
   return {
     context,
@@ -65,10 +79,12 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
     async start() {
       await awake.start()
       for (const pipeline of pipelines) pipeline.start()
+      enrolment.start()
       running = true
     },
     async stop(graceMs = 10_000) {
       running = false
+      enrolment.stop()
       await Promise.all(pipelines.map((pipeline) => pipeline.stop(graceMs)))
       await awake.stop()
     },

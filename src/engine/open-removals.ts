@@ -8,16 +8,24 @@ import type { LeaseRow } from '../store/leases.ts'
 import { openRemovalsOf } from '../store/removals.ts'
 import type { Tx } from '../store/store.ts'
 import type { RemovalId } from '../model/ids.ts'
+import type { ReasonOf } from '../model/verdict-reasons.ts'
+import type { ResourceIdentity } from '../providers/contract.ts'
 import { event, instanceTarget, leaseTarget } from './record.ts'
 
-export type RemovalCause = 'released' | 'expired' | 'cancelled' | 'create-interrupted' | 'leftover' | 'admin'
+/** Why a removal was ordered; `orphan.…`: a sweep found it, and mode, quarantine, plan and limits let it pass. */
+export type RemovalCause = 'released' | 'expired' | 'cancelled' | 'create-interrupted' | 'leftover' | 'admin' | ReasonOf<'orphan'>
+
+export const isFound = (cause: string): boolean => cause.startsWith('orphan.')
 
 export interface Ended {
-  instance: InstanceRow
+  /** Of the row, or of the ledger where the row is gone. */
+  instance: Pick<InstanceRow, 'id' | 'name' | 'project' | 'provider' | 'ref' | 'state'>
   lease: LeaseRow | null
   attempt: AttemptRow
   cause: RemovalCause
   actor?: string
+  /** What exactly goes, in order; default: the one resource that the attempt recorded. */
+  members?: ResourceIdentity[]
 }
 
 /**
@@ -39,7 +47,7 @@ export const openRemovals = async (tx: Tx, ended: readonly Ended[]): Promise<voi
   await insertEach(
     tx,
     'removals',
-    fresh.map(({ instance, lease, attempt, cause }) => ({
+    fresh.map(({ instance, lease, attempt, cause, members }) => ({
       id: `rm_${uuidv7Hex(tx.now)}` as RemovalId,
       version: 2,
       attempt_id: attempt.id,
@@ -54,7 +62,7 @@ export const openRemovals = async (tx: Tx, ended: readonly Ended[]): Promise<voi
       location: attempt.location,
       cause,
       state: 'preparing',
-      identity: null,
+      identity: members ? JSON.stringify(members) : null,
       progress: '[]',
       opened_at: tx.now,
       started_at: null,
@@ -72,7 +80,7 @@ export const openRemovals = async (tx: Tx, ended: readonly Ended[]): Promise<voi
     })),
   )
   // A leftover of an earlier attempt: the instance itself goes on with a newer one.
-  const living = fresh.filter((one) => one.instance.state !== 'terminated' && one.cause !== 'leftover')
+  const living = fresh.filter((one) => one.instance.state !== 'terminated' && one.cause !== 'leftover' && !isFound(one.cause))
   await updateEach(
     tx,
     'instances',

@@ -3,7 +3,7 @@ import { uuidv7Hex } from '../lib/ids.ts'
 import { eventCodes, eventText, type EventCode, type EventPayload, type FindingCode } from '../model/codes.ts'
 import { resourceKey } from '../model/removal.ts'
 import { appendEvents, type NewEvent } from '../store/events.ts'
-import { markReported, resolveFindings, sight } from '../store/findings.ts'
+import { markReported, resolveFindings, sight, type SweepColumns } from '../store/findings.ts'
 import type { InstanceRow } from '../store/instances.ts'
 import type { LeaseRow } from '../store/leases.ts'
 import type { Tx } from '../store/store.ts'
@@ -47,6 +47,11 @@ export interface FindingAbout {
   target: Target
   message: string
   evidence: Record<string, unknown>
+  /** What makes it the same as before; default: the evidence. */
+  fingerprint?: string
+  /** Further targets of its events: the owner, from the ledger. */
+  alsoTargets?: Target[]
+  sweep?: SweepColumns
 }
 
 /** Sights a finding: an event when it appears or changes, none while it only stands (orphans U6). */
@@ -62,13 +67,14 @@ export const reportFinding = async (tx: Tx, finding: FindingAbout): Promise<void
       target_name: finding.target.name,
       message: finding.message,
       evidence: finding.evidence,
-      fingerprint: JSON.stringify(finding.evidence),
+      fingerprint: finding.fingerprint ?? JSON.stringify(finding.evidence),
+      ...(finding.sweep ? { sweep: finding.sweep } : {}),
     },
     () => `fd_${uuidv7Hex(tx.now)}`,
   )
   if (sighting.kind === 'again') return
   await markReported(tx, sighting.row.id)
-  const targets = [{ type: 'finding', id: sighting.row.id, name: finding.code }, finding.target]
+  const targets = [{ type: 'finding', id: sighting.row.id, name: finding.code }, finding.target, ...(finding.alsoTargets ?? [])]
   const code = sighting.kind === 'appeared' ? 'finding.opened' : 'finding.changed'
   await appendEvents(tx, [event(tx, code, { code: finding.code, message: finding.message }, { project: finding.project, targets })])
 }

@@ -28,6 +28,7 @@ import {
   type IntentOf,
 } from './remove-apply.ts'
 import { applyProgress, currentMember, isLastMember } from './remove-members.ts'
+import { isFound } from './open-removals.ts'
 import { loadRemovals, type RemovalWork } from './remove-load.ts'
 
 /** An accepted removal whose resource still stands after so long has failed. */
@@ -151,6 +152,13 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     await store.write(async (tx) => applyPutOff(tx, held, tx.now + outOfReachMs))
   }
 
+  /** The mode governs what was found, also in the middle of a plan; what was ended by its holder or clock goes in every mode. */
+  const stoppedByMode = ({ removal }: RemovalWork): string | null => {
+    if (!isFound(removal.cause)) return null
+    const { value } = context.sweepSettings(removal.provider).mode
+    return value === 'delete' ? null : `mode ${value}`
+  }
+
   const settle = (work: RemovalWork): void => {
     if (work.removal.lease_id) signals.changed(work.removal.lease_id)
   }
@@ -162,7 +170,7 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
       return store.write((tx) =>
         needsPerson(tx, held, work, `a removal of version ${work.removal.version} is not known here: nothing was touched`),
       )
-    const holder = heldBy(work.target, work.holds, work.frozenScopes)
+    const holder = heldBy(work.target, work.holds, work.frozenScopes) ?? stoppedByMode(work)
     const provider = providerOf(context, work.removal.provider)
     const unreached = await reach(provider, work.config, work.removal.scope, held.signal)
     if (unreached !== null) return putOff(held, work, unreached)

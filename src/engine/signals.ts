@@ -2,7 +2,7 @@
  * In-process news: what makes a pipeline look at once rather than at its next tick, and a waiting request answer at once.
  * Only a shortcut: another replica's changes are found by the tick and by polling.
  */
-export type PipelineName = 'provision' | 'expire' | 'remove'
+export type PipelineName = 'provision' | 'expire' | 'remove' | 'sweep'
 
 export interface Signals {
   /** There may be work for this pipeline. */

@@ -50,6 +50,7 @@ export const eventCodes = {
   'removal.needs-person': entry<{ error: string }>('error', (p) => `Removal stopped until a person decides: ${p.error}`),
   'finding.opened': entry<{ code: string; message: string }>('warning', (p) => `Finding ${p.code}: ${p.message}`),
   'finding.changed': entry<{ code: string; message: string }>('warning', (p) => `Finding ${p.code} changed: ${p.message}`),
+  'finding.standing': entry<{ code: string; message: string; timesSeen: number }>('warning', (p) => `Finding ${p.code} still stands, seen ${p.timesSeen} times: ${p.message}`),
   'finding.resolved': entry<{ code: string }>('info', (p) => `Finding ${p.code} resolved`),
   'retain.overdue': entry<{ retainedAt: string; retainUntil: string }>(
     'warning',
@@ -99,6 +100,15 @@ export const eventText = <C extends EventCode>(code: C, payload: EventPayload<C>
 export const findingCodes = {
   contradiction: 'Something carries our ref, and the facts disagree on whose it is: nothing is touched.',
   'retained-overdue': 'A box that a release kept is past its reminder.',
+  orphan: 'Ours by two facts, and nobody wants it any more.',
+  'malformed-ref': 'Something carries a ref tag that is no ref.',
+  stuck: 'An instance has been pending for far longer than an attempt may take.',
+  protected: 'It would be an orphan, and something protects it.',
+  'not-seen': 'A complete inventory did not show a box that should be there; a second one and an exact read decide.',
+  missing: 'A box is gone, and nothing of ours removed it.',
+  'scope-stranded': 'The account behind a backend is no longer the one that its boxes are in.',
+  'denied-kind': 'A kind of resource may not be listed, so nothing is known of it.',
+  'plan-waiting': 'A plan of removals is beyond the limits and waits for a person.',
   'removal-needs-person': 'A removal can not succeed without a person.',
 } as const
 export type FindingCode = keyof typeof findingCodes

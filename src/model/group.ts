@@ -73,7 +73,9 @@ const distinct = (resources: readonly SeenResource[]): Listed[] => {
 }
 
 const makeGroup = (owner: Listed | null, rest: readonly Listed[], shared: boolean): Group => {
-  const sorted = rest.toSorted((a, b) => compare(a.seen.resource.kind, b.seen.resource.kind) || compare(identityKey(a.seen), identityKey(b.seen)))
+  const sorted = rest.toSorted(
+    (a, b) => compare(a.seen.resource.kind, b.seen.resource.kind) || compare(identityKey(a.seen), identityKey(b.seen)),
+  )
   const members = owner ? [owner, ...sorted] : sorted
   const first = (members[0] as Listed).seen
   const inside = new Set(members.map((member) => member.seen.resource.nativeId))
@@ -128,9 +130,7 @@ const groupsOf = (bucket: readonly Listed[], ownerKind: string): Group[] => {
   for (const component of components(bucket.filter((one) => one.seen.resource.kind !== ownerKind))) {
     const ids = new Set(component.map((one) => one.seen.resource.nativeId))
     const edges = new Set(component.flatMap((one) => one.seen.attachedTo))
-    const touching = owners.filter(
-      (owner) => edges.has(owner.seen.resource.nativeId) || owner.seen.attachedTo.some((id) => ids.has(id)),
-    )
+    const touching = owners.filter((owner) => edges.has(owner.seen.resource.nativeId) || owner.seen.attachedTo.some((id) => ids.has(id)))
     if (touching.length === 1) joined.get(touching[0] as Listed)?.push(...component)
     else if (touching.length > 1) groups.push(makeGroup(null, component, true))
     else {

@@ -86,7 +86,10 @@ export const judgeCounts = (counts: Expectation): Guard => {
     counts.expected >= guardedFrom && accounted * 5 < counts.expected * 4
       ? { rule: 'refs', why: `of ${counts.expected} refs that the ledger says exist only ${accounted} were seen or proved absent` }
       : counts.unreadable * 5 > counts.hadTags
-        ? { rule: 'tags', why: `the tags of ${counts.unreadable} of ${counts.hadTags} resources that had readable ones can not be read now` }
+        ? {
+            rule: 'tags',
+            why: `the tags of ${counts.unreadable} of ${counts.hadTags} resources that had readable ones can not be read now`,
+          }
         : null
   if (implausible === null) return { kind: 'passed' }
   if (counts.letPassBy !== null) return { kind: 'let-pass', by: counts.letPassBy, why: implausible.why }

@@ -7,7 +7,16 @@ const plain = (key: string): string =>
     .replace(/^\s*leasehold(\.dev)?\s*[./:_-]\s*/, '')
     .replace(/[^a-z0-9]/g, '')
 
-const protecting: ReadonlySet<string> = new Set(['keep', 'keepuntil', 'keepalive', 'donotdelete', 'dontdelete', 'nodelete', 'protect', 'protected'])
+const protecting: ReadonlySet<string> = new Set([
+  'keep',
+  'keepuntil',
+  'keepalive',
+  'donotdelete',
+  'dontdelete',
+  'nodelete',
+  'protect',
+  'protected',
+])
 /** leases R95: everything else protects, also what nobody can read as a yes. */
 const denying: ReadonlySet<string> = new Set(['', 'false', '0', 'no', 'n', 'off'])
 

@@ -73,7 +73,11 @@ export const missing = (bound: BoundResource, absence: Absence | null, read: Exa
       return { kind: 'nothing', why: 'something else bears its name: a person decides' }
     case 'absent': {
       const facts: Fact[] = [
-        { fact: `instance ${bound.instance.id} is ${bound.instance.state}, bound to ${bound.kind} ${bound.nativeId} (${bound.immutableId})`, source: 'instance', at: bound.boundAt },
+        {
+          fact: `instance ${bound.instance.id} is ${bound.instance.state}, bound to ${bound.kind} ${bound.nativeId} (${bound.immutableId})`,
+          source: 'instance',
+          at: bound.boundAt,
+        },
         { fact: `a complete inventory of ${bound.kind} in ${bound.location} did not show it`, source: 'listing', at: absence.firstAt },
         { fact: 'another one did not either', source: 'listing', at: absence.lastAt },
         { fact: 'an exact read by its recorded identity did not find it', source: 'listing', at: absence.lastAt },

@@ -52,7 +52,12 @@ export const verdictReasons = {
   'inFlight.attempt-open': entry('info', 'The attempt that made it is still under way.', 'the end of that attempt', again),
   'inFlight.terminating': entry('info', 'Its owner is being terminated.', 'the end of that termination, or its giving up', again),
   'inFlight.removal-open': entry('info', 'A removal of it is under way.', 'the end of that removal', again),
-  'inFlight.going': entry('info', 'The provider says that it is on its way out.', 'its disappearance, or the provider saying that it stays', again),
+  'inFlight.going': entry(
+    'info',
+    'The provider says that it is on its way out.',
+    'its disappearance, or the provider saying that it stays',
+    again,
+  ),
 
   'settling.changed': entry(
     'info',
@@ -121,24 +126,14 @@ export const verdictReasons = {
     'its tags naming the attempt that made it',
     told,
   ),
-  'contradiction.unknown-attempt': entry(
-    'error',
-    'The attempt that it names is none of its ref’s.',
-    'nothing: a person decides',
-    told,
-  ),
+  'contradiction.unknown-attempt': entry('error', 'The attempt that it names is none of its ref’s.', 'nothing: a person decides', told),
   'contradiction.attempt-elsewhere': entry(
     'error',
     'The attempt that it names was made in another account or location.',
     'nothing: a person decides',
     told,
   ),
-  'contradiction.another-identity': entry(
-    'error',
-    'The attempt that it names made another resource.',
-    'nothing: a person decides',
-    told,
-  ),
+  'contradiction.another-identity': entry('error', 'The attempt that it names made another resource.', 'nothing: a person decides', told),
   'contradiction.shared': entry(
     'error',
     'Several resources that name the same attempt share it.',

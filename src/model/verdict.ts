@@ -73,7 +73,11 @@ const judgeStranger = (group: Group, evidence: RefEvidence | null, clock: SweepC
   if (!isRef(group.ref)) return conclude('foreign.malformed-ref', [listed])
   const installation = group.installation
   const other = installation !== null && installation !== policy.installation
-  const tag = fact('listing', clock.listingStartedAt, `its tag names installation ${installation ?? '(none)'}; this one is ${policy.installation}`)
+  const tag = fact(
+    'listing',
+    clock.listingStartedAt,
+    `its tag names installation ${installation ?? '(none)'}; this one is ${policy.installation}`,
+  )
   const ledger = evidence?.ledger ?? null
   if (evidence === null || ledger === null) {
     if (other) return conclude('foreign.other-installation', [listed, tag])
@@ -86,7 +90,10 @@ const judgeStranger = (group: Group, evidence: RefEvidence | null, clock: SweepC
     return conclude(recorded ? 'contradiction.other-installation' : 'foreign.other-installation', [listed, tag])
   }
   if (ledger.project === policy.project) return null
-  return conclude('held.other-project', [listed, fact('ledger', evidence.readAt, `issued to ${ledger.ownerName} of project ${ledger.project}`)])
+  return conclude('held.other-project', [
+    listed,
+    fact('ledger', evidence.readAt, `issued to ${ledger.ownerName} of project ${ledger.project}`),
+  ])
 }
 
 const describeInstance = (instance: InstanceEvidence, readAt: number): Fact =>
@@ -109,7 +116,8 @@ const holderOf = (evidence: RefEvidence): 'held.live-lease' | 'held.retained' | 
 const isBoundGroup = (group: Group, bound: AttemptEvidence): boolean =>
   group.owner !== null
     ? isResourceOf(bound, group.owner)
-    : group.token === bound.token || (bound.nativeId !== null && group.location === bound.location && group.outside.includes(bound.nativeId))
+    : group.token === bound.token ||
+      (bound.nativeId !== null && group.location === bound.location && group.outside.includes(bound.nativeId))
 
 /** orphans R56, R58, leases R37: what an active instance has. Null: the group is something else (R57). */
 const judgeActive = (one: Case, instance: InstanceEvidence): Verdict | null => {
@@ -126,7 +134,9 @@ const judgeActive = (one: Case, instance: InstanceEvidence): Verdict | null => {
   if (bound.nativeId !== null && group.location === bound.location && group.outside.includes(bound.nativeId))
     return conclude('tracked.attached', facts)
   // R57 would call it an orphan. It is a part of what somebody holds, so it stays until its owner resource is proved missing and its instance ended (I10).
-  return group.members.every((member) => proveMember(member, evidence, one.policy).kind === 'proved') ? conclude('missing.owner', facts) : null
+  return group.members.every((member) => proveMember(member, evidence, one.policy).kind === 'proved')
+    ? conclude('missing.owner', facts)
+    : null
 }
 
 /** orphans R52-R54, R87: somebody is at work. */
@@ -194,7 +204,9 @@ const judgeMargin = (one: Case): Verdict | null => {
 const holdOn = (one: Case): HoldFacts | undefined => {
   const { group, evidence, ledger, policy } = one
   if (policy.holds.length === 0) return undefined
-  const keys = new Set(group.members.map((member: SeenResource) => resourceKey(policy.provider, member.resource.location, member.resource.nativeId)))
+  const keys = new Set(
+    group.members.map((member: SeenResource) => resourceKey(policy.provider, member.resource.location, member.resource.nativeId)),
+  )
   return policy.holds.find((hold) => {
     switch (hold.targetType) {
       case 'resource':
@@ -224,9 +236,13 @@ const judgeProtection = (one: Case): Verdict | null => {
     const label = member.labels === null ? null : keepLabel(member.labels)
     if (label !== null) return conclude('protected.keep', told(member, `label ${label}=${member.labels?.[label] ?? ''}`))
   }
-  for (const member of group.members) if (member.reportOnly !== null) return conclude('protected.report-only', told(member, member.reportOnly))
+  for (const member of group.members)
+    if (member.reportOnly !== null) return conclude('protected.report-only', told(member, member.reportOnly))
   if (group.outside.length > 0)
-    return conclude('protected.attached-outside', [listed, fact('listing', clock.listingStartedAt, `attached to ${group.outside.join(', ')}`)])
+    return conclude('protected.attached-outside', [
+      listed,
+      fact('listing', clock.listingStartedAt, `attached to ${group.outside.join(', ')}`),
+    ])
   return null
 }
 
@@ -245,7 +261,8 @@ const judgeCandidate = (one: Case): Verdict => {
   const state = instance
     ? describeInstance(instance, evidence.readAt)
     : fact('ledger', evidence.readAt, `its owner ${ledger.ownerName} (${ledger.ownerId}) is gone`)
-  const holder = holderOf(evidence)
+  // What an active instance has was answered above; here a lease outranks an instance that says it has ended (I10).
+  const holder = instance && isActive(instance) ? null : holderOf(evidence)
   if (holder !== null && bound && isBoundGroup(group, bound))
     return conclude(holder, [listed, state, fact('lease', evidence.readAt, `lease ${evidence.lease?.id} is ${evidence.lease?.state}`)])
   const underWay = judgeUnderWay(one)
@@ -253,7 +270,10 @@ const judgeCandidate = (one: Case): Verdict => {
   if (group.inconsistent) return conclude('unseen.inconsistent', [listed])
   // orphans R57a: a disk whose machine's page failed is a live disk.
   if (group.owner === null && completeCell(inventory, group.location, policy.ownerKind) === null)
-    return conclude('unseen.owner-kind', [listed, fact('coverage', inventory.endedAt, `${policy.ownerKind} in ${group.location} is not complete`)])
+    return conclude('unseen.owner-kind', [
+      listed,
+      fact('coverage', inventory.endedAt, `${policy.ownerKind} in ${group.location} is not complete`),
+    ])
   const margin = judgeMargin(one)
   if (margin) return margin
   if (group.members.some((member) => member.labels === null)) return conclude('protected.labels-unreadable', [listed, state])
@@ -277,7 +297,13 @@ const judgeCandidate = (one: Case): Verdict => {
  * orphans R50-R66. Counts as a removal's ground only as `orphan`, and then only after quarantine, plan and a fresh read.
  * @param evidence null where the ref is not one that can be looked up
  */
-export const judge = (group: Group, evidence: RefEvidence | null, inventory: Inventory, clock: SweepClock, policy: SweepPolicy): Verdict => {
+export const judge = (
+  group: Group,
+  evidence: RefEvidence | null,
+  inventory: Inventory,
+  clock: SweepClock,
+  policy: SweepPolicy,
+): Verdict => {
   const stranger = judgeStranger(group, evidence, clock, policy)
   if (stranger) return stranger
   const known = evidence as RefEvidence

@@ -138,6 +138,8 @@ export interface Provider {
   /** Deadline of every other call. */
   readonly callDeadlineSeconds: number
   readonly locations: readonly string[]
+  /** The locations of one backend, where its configuration names them; default: `locations`. */
+  locationsOf?(config: Record<string, unknown>): readonly string[]
 
   /** Reads back which account this is: before anything is created or judged in it. */
   scope(config: Record<string, unknown>, context: CallContext): Promise<ScopeOutcome>

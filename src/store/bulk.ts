@@ -4,6 +4,7 @@
  */
 import { CompiledQuery } from 'kysely'
 import type { Selectable } from 'kysely'
+import { storable } from './values.ts'
 import type { Schema } from './schema.ts'
 import type { DialectName, Session, Tx } from './store.ts'
 
@@ -40,7 +41,7 @@ export const updateEach = async <T extends keyof Schema & string>(
     const [key, ...others] = names as string[]
     return `update ${table} set ${others.map((name) => `${name} = v.${name}`).join(', ')} from ${relation(session.dialect, columns)} where ${table}.${key} = v.${key}`
   })
-  await session.db.executeQuery(CompiledQuery.raw(text, [JSON.stringify(rows)]))
+  await session.db.executeQuery(CompiledQuery.raw(text, [JSON.stringify(rows.map((row) => row.map(storable)))]))
 }
 
 /** Inserts rows of the same columns in one statement. */
@@ -57,7 +58,8 @@ export const insertEach = async <T extends keyof Schema & string>(session: Sessi
         : `select ${list} from json_populate_recordset(null::${table}, $1::json)`
     return `insert into ${table} (${list}) ${source}`
   })
-  await session.db.executeQuery(CompiledQuery.raw(text, [JSON.stringify(rows)]))
+  const stored = rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, storable(value)])))
+  await session.db.executeQuery(CompiledQuery.raw(text, [JSON.stringify(stored)]))
 }
 
 /**

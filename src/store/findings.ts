@@ -26,7 +26,10 @@ const openOne = (tx: Tx, finding: Pick<NewFinding, 'code' | 'target_type' | 'tar
   ).executeTakeFirst()
 
 /** What a sweep notes on a finding: whom it is about, and how far its quarantine is. */
-export type SweepColumns = Pick<FindingRow, 'backend' | 'ref' | 'attempt_id' | 'standing_since' | 'complete_sightings' | 'last_complete_at' | 'sweep_id'>
+export type SweepColumns = Pick<
+  FindingRow,
+  'backend' | 'ref' | 'attempt_id' | 'standing_since' | 'complete_sightings' | 'last_complete_at' | 'sweep_id'
+>
 const unswept: SweepColumns = {
   backend: null,
   ref: null,

@@ -193,6 +193,8 @@ export interface CleanupsTable extends Due {
   /** When the newest listing began. */
   listed_at: number | null
   outcome: string | null
+  /** When a person asked for a sweep. */
+  requested_at: number | null
 }
 /** One run of a cleanup with its certificate. */
 export interface SweepsTable {

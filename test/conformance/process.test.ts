@@ -1,9 +1,13 @@
 import { spawnSync } from 'node:child_process'
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe } from 'vitest'
 import { pidNamespaceInode, processAlive, processStart, processStat } from '../../src/lib/host.ts'
 import type { ResourceIdentity } from '../../src/providers/contract.ts'
 import { parseImmutableId } from '../../src/providers/process/identity.ts'
+import { states } from '../../src/providers/process/list.ts'
 import { argumentsOf, carriesRef, openBoxes, pids, until } from '../providers/process/support.ts'
+import { context } from './request.ts'
 import { type ConformanceWorld, providerConformance } from './suite.ts'
 
 const initOf = (resource: ResourceIdentity) => {
@@ -12,11 +16,18 @@ const initOf = (resource: ResourceIdentity) => {
   return identity.init
 }
 
+/** Until the child is what was asked for, and not a copy of its parent. */
+const settled = async (pid: number): Promise<string> => {
+  await until('it runs', () => argumentsOf(pid)[0] === 'sleep')
+  return `pid:${pid}`
+}
+
 const setup = (mode: 'namespace' | 'session') => async (): Promise<ConformanceWorld> => {
   const boxes = openBoxes({ mode, graceSeconds: 1 })
   return {
     provider: boxes.provider,
     config: boxes.config,
+    states,
     dispose: () => boxes.dispose(),
     // First processes, by their arguments and environment: one for each box that stands. A child that is still to become a sleep looks
     // like its parent.
@@ -61,6 +72,24 @@ const setup = (mode: 'namespace' | 'session') => async (): Promise<ConformanceWo
             ['another namespace', id(boot, theirs.inode, pid, start)],
             ["the host's namespace", id(boot, pidNamespaceInode('self'), pid, start)],
           ]
+    },
+    async copy(resource) {
+      const found = await boxes.provider.read(resource, boxes.config, context())
+      if (found.kind !== 'present') throw new Error(found.kind)
+      const { ref, installation, attempt } = found.found.tags
+      const environment = { LEASEHOLD_REF: ref ?? '', LEASEHOLD_INSTALLATION: installation ?? '', LEASEHOLD_ATTEMPT: attempt ?? '' }
+      return settled(boxes.outside(['sleep', '600'], environment).pid as number)
+    },
+    tagged: (ref) => settled(boxes.outside(['sleep', '600'], { LEASEHOLD_REF: ref }).pid as number),
+    // A folder that can't be read, also by root: a file stands in its place.
+    async breakListing() {
+      const folder = join(boxes.dataFolder, 'boxes')
+      renameSync(folder, `${folder}.away`)
+      writeFileSync(folder, '')
+      return async () => {
+        rmSync(folder)
+        if (existsSync(`${folder}.away`)) renameSync(`${folder}.away`, folder)
+      }
     },
     async kill(resource) {
       const { pid, start } = initOf(resource)

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { letterFirst } from '../../src/lib/ids.ts'
 import type { Ref } from '../../src/model/ids.ts'
 import type { CreateRequest, FoundResource, Provider, ResourceIdentity } from '../../src/providers/contract.ts'
+import { listingConformance } from './listing.ts'
 import { context, createRequest, created } from './request.ts'
 
 export interface ConformanceWorld {
@@ -17,12 +18,28 @@ export interface ConformanceWorld {
   lies(resource: ResourceIdentity, other: ResourceIdentity): [string, ResourceIdentity][]
   /** Ends the resource by other hands, leaving whatever the provider has of its own. */
   kill(resource: ResourceIdentity): Promise<void>
-  /** How many resources stand that carry the ref, counted without the provider. */
+  /** How many owner resources stand that carry the ref, counted without the provider. */
   count(ref: string): Promise<number>
+  /** The provider's published state table: its word for a state, and what it can mean. */
+  states: Readonly<Record<string, FoundResource['existence'] | readonly FoundResource['existence'][]>>
+  /** Something that carries all tags of the resource and that no attempt made; its native id. */
+  copy(resource: ResourceIdentity): Promise<string>
+  /** Something that carries a ref tag of this text, whatever it is; its native id. */
+  tagged(ref: string): Promise<string>
+  /** Makes a listing of the owner's kind fail in the first location, and answers how to mend it. */
+  breakListing(): Promise<() => Promise<void>>
+  /** Makes the tags of a resource unreadable; only where a provider's can be. */
+  hideTags?(resource: ResourceIdentity): Promise<void>
   dispose(): Promise<void>
 }
 
-export const providerConformance = (name: string, setup: () => Promise<ConformanceWorld>): void => {
+export interface ConformanceTraits {
+  /** The world has `hideTags`. */
+  tagsCanHide?: boolean
+}
+
+export const providerConformance = (name: string, setup: () => Promise<ConformanceWorld>, traits: ConformanceTraits = {}): void => {
+  listingConformance(name, setup, traits)
   describe(`${name} keeps the provider contract`, () => {
     let world: ConformanceWorld
     let provider: Provider

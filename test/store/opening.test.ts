@@ -100,8 +100,8 @@ const openAtOnce = async (databases: readonly TestDatabase[]): Promise<void> => 
 
 const { url } = inject('postgres')
 describe('a new database that four processes open at once', () => {
-  it('is migrated once, and all of them write: SQLite, ten times', { timeout: 60_000 }, async () => {
-    await openAtOnce(Array.from({ length: 10 }, sqliteDatabase))
+  it('is migrated once, and all of them write: SQLite, twenty times', { timeout: 60_000 }, async () => {
+    await openAtOnce(Array.from({ length: 20 }, sqliteDatabase))
   })
 })
 serviceOr(

@@ -23,6 +23,7 @@ import { checkHost } from './doctor.ts'
 import { boxFolder, replaceFile } from './folder.ts'
 import { parseImmutableId } from './identity.ts'
 import { initStateOf } from './inspect.ts'
+import { listBoxResources } from './list.ts'
 import { locate } from './locate.ts'
 import { findBoxes, readBoxOf } from './look.ts'
 import { removeBox } from './remove.ts'
@@ -109,6 +110,7 @@ export const createProcessProvider = ({ dataFolder, installation }: ProcessProvi
         return { kind: 'unknown', error: errorText(error) }
       }
     },
+    list: (_locations, _config, { signal }) => listBoxResources(dataFolder, scopeHere(), installation, signal),
     async rearm(resource, lifetimeSeconds) {
       const located = await locate(dataFolder, { scope: scopeHere() }, resource)
       if (located.kind !== 'box' || located.box.init === null || initStateOf(located.box) !== 'alive') {

@@ -8,7 +8,8 @@ import { type Edge, type OnEnd, type Resource, type Row, hasEnded, idOf, parseId
 import { settle } from './settle.ts'
 import { type Kind, tag } from './words.ts'
 
-export { effects, faultProblem } from './faults.ts'
+export { effects, type Fault, faultProblem } from './faults.ts'
+export type { Resource } from './resource.ts'
 export { isKind, kinds, operations } from './words.ts'
 
 export interface LaunchSpec {

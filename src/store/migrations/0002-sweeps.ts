@@ -12,6 +12,8 @@ export const sweeps: Migration = {
     // The last listing, the last full sweep, and the mode that the last clean one ran in.
     'alter table cleanups add column listed_at bigint',
     'alter table cleanups add column outcome text',
+    // When a person asked for a sweep: it lists whatever the gate says.
+    'alter table cleanups add column requested_at bigint',
     // Quarantine: since when the fingerprint stands, and in how many complete inventories it was seen.
     'alter table findings add column backend text',
     'alter table findings add column ref text',
@@ -24,6 +26,7 @@ export const sweeps: Migration = {
     'create index findings_backend on findings (project, backend, state)',
     'create index ledger_project on ledger (project, owner_closed_at)',
     'create index instances_changed on instances (project, changed_at)',
+    'create index removals_attempt on removals (attempt_id)',
     'create index removals_opened on removals (scope, opened_at)',
   ],
 }

@@ -1,5 +1,6 @@
 /** The embedded database: one file, WAL, every commit flushed to the disk. */
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { migrateWithin } from '../migrate.ts'
 import { kyselyOn } from '../connection.ts'
 import type { Migration } from '../migrations/index.ts'
@@ -26,10 +27,9 @@ class SqliteStore implements Store {
   #running: Promise<void> = Promise.resolve()
   #closed = false
 
-  constructor(path: string) {
+  constructor(path: string, writer: SqliteConnection) {
     this.description = `SQLite file ${path}`
-    this.#writer = new SqliteConnection(path)
-    this.#writer.handle.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on')
+    this.#writer = writer
     this.#reader = new SqliteConnection(path, { readOnly: true })
     this.#writerDb = kyselyOn('sqlite', async (query) => this.#writer.execute(query))
     this.#readerDb = kyselyOn('sqlite', async (query) => this.#reader.execute(query))
@@ -42,7 +42,7 @@ class SqliteStore implements Store {
       await migrateWithin(this.#writerDb, migrations)
       this.#writer.handle.exec('commit')
     } catch (error) {
-      this.#writer.handle.exec('rollback')
+      if (this.#writer.handle.isTransaction) this.#writer.handle.exec('rollback')
       throw error
     }
   }
@@ -123,6 +123,33 @@ class SqliteStore implements Store {
   }
 }
 
+const walDeadlineMs = 10_000
+
+/** SQLite answers "locked" at once, without waiting, when several processes switch a new file to WAL at the same moment. */
+const switchToWal = async (writer: SqliteConnection): Promise<void> => {
+  const deadline = performance.now() + walDeadlineMs
+  for (;;) {
+    try {
+      return writer.handle.exec('pragma journal_mode = wal')
+    } catch (error) {
+      if (!/locked|busy/i.test((error as Error).message) || performance.now() > deadline) throw error
+      await sleep(5 + Math.random() * 20)
+    }
+  }
+}
+
+const openWriter = async (path: string): Promise<SqliteConnection> => {
+  const writer = new SqliteConnection(path)
+  try {
+    await switchToWal(writer)
+    writer.handle.exec('pragma synchronous = full; pragma foreign_keys = on')
+    return writer
+  } catch (error) {
+    writer.close()
+    throw error
+  }
+}
+
 /**
  * Opens (and creates, 0600) the file and brings its schema forward.
  * @param path of the database file
@@ -131,7 +158,7 @@ class SqliteStore implements Store {
 export const openSqliteStore = async (path: string, migrations?: readonly Migration[]): Promise<Store> => {
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
   chmodSync(path, 0o600)
-  const store = new SqliteStore(path)
+  const store = new SqliteStore(path, await openWriter(path))
   try {
     await store.migrate(migrations)
   } catch (error) {

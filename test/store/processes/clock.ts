@@ -1,4 +1,4 @@
-/** Opens the SQLite file named by its first argument, takes the time in a transaction and beside it, prints both and goes. */
+/** Opens the SQLite file named by its first argument, takes the time in a transaction, beside it and a little later, prints all and goes. */
 import { openStore } from '../../../src/store/open.ts'
 
 const [target, wallOffsetMs] = process.argv.slice(2) as [string, string]
@@ -8,5 +8,9 @@ Date.now = () => right() + Number(wallOffsetMs)
 const store = await openStore(target)
 const inside = await store.write(async (tx) => tx.now)
 const outside = await store.now()
-process.stdout.write(`${JSON.stringify({ wall: Date.now(), inside, outside })}\n`)
+// 30 ms of this process's own time, and what the store makes of them.
+const start = performance.now()
+while (performance.now() - start < 30);
+const later = await store.write(async (tx) => tx.now)
+process.stdout.write(`${JSON.stringify({ wall: Date.now(), inside, outside, later })}\n`)
 await store.close()

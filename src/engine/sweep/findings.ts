@@ -1,0 +1,142 @@
+/** What a sweep leaves standing: each orphan and contradiction as one durable finding, with its quarantine (orphans U6, leases R58, R59). */
+import { createHash } from 'node:crypto'
+import type { FindingCode } from '../../model/codes.ts'
+import { fingerprintText, advance, type Quarantine } from '../../model/quarantine.ts'
+import { countsFor, type Inventory } from '../../model/inventory.ts'
+import { reportDueAt } from '../../model/sweep.ts'
+import { reasonOf } from '../../model/verdict-reasons.ts'
+import type { Verdict } from '../../model/verdict.ts'
+import type { AttemptId, Ref } from '../../model/ids.ts'
+import type { FindingRow } from '../../store/findings.ts'
+import { markReported } from '../../store/findings.ts'
+import { appendEvents } from '../../store/events.ts'
+import type { Tx } from '../../store/store.ts'
+import { event, reportFinding, resolveAbout, type Target } from '../record.ts'
+import type { Judged } from './judge-all.ts'
+import type { SweepWork } from './load.ts'
+
+export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+const codeOf = (verdict: Verdict): FindingCode | null => {
+  if (!reasonOf(verdict.reason).finding) return null
+  switch (verdict.kind) {
+    case 'orphan':
+      return 'orphan'
+    case 'foreign':
+      return 'malformed-ref'
+    case 'inFlight':
+      return 'stuck'
+    case 'protected':
+      return 'protected'
+    default:
+      return 'contradiction'
+  }
+}
+
+export const quarantineOf = (row: FindingRow | undefined): Quarantine | null =>
+  row === undefined || row.standing_since === null || row.last_complete_at === null
+    ? null
+    : { fingerprint: row.fingerprint, firstSeenAt: row.standing_since, lastSeenAt: row.last_complete_at, timesSeen: row.complete_sightings }
+
+/** The owner, from the ledger: beside its earlier events also when its row is gone (orphans R84). */
+const ownerTarget = (judged: Judged): Target[] =>
+  judged.evidence?.ledger ? [{ type: 'instance', id: judged.evidence.ledger.ownerId, name: judged.evidence.ledger.ownerName }] : []
+
+export interface Noted {
+  judged: Judged
+  quarantine: Quarantine | null
+  /** What it was fingerprinted as before differs: it was dropped from whatever waited for it. */
+  changed: boolean
+}
+
+export interface SweepNote {
+  sweepId: string
+  work: SweepWork
+  inventory: Inventory
+  scope: string
+}
+
+const noteOne = async (tx: Tx, note: SweepNote, judged: Judged, code: FindingCode, before: FindingRow | undefined): Promise<Noted> => {
+  const { work, inventory } = note
+  const { verdict, group, evidence } = judged
+  const fingerprint = sha256(fingerprintText(work.backend.provider, group) + (code === 'orphan' ? '' : verdict.reason))
+  const complete = countsFor(inventory, group.location, work.provider.ownerKind)
+  const at = inventory.startedAt
+  const moved = code === 'orphan' ? advance(quarantineOf(before), { kind: 'orphan', fingerprint, at, complete }) : null
+  const quarantine = moved === null || moved.kind === 'ended' ? null : moved.quarantine
+  const members = group.members.map((member) => ({ ...member.resource, name: member.name, state: member.providerState }))
+  await reportFinding(tx, {
+    code,
+    project: work.backend.project,
+    scope: note.scope,
+    target: { type: 'resource', id: judged.target, name: group.members[0]?.name ?? judged.target },
+    alsoTargets: ownerTarget(judged),
+    message: reasonOf(verdict.reason).text,
+    evidence: { verdict: { kind: verdict.kind, reason: verdict.reason, facts: verdict.facts, until: verdict.until }, judgedAt: tx.now, members, token: group.token },
+    // An incomplete inventory neither counts nor resets: the fingerprint that stands stays with its quarantine.
+    fingerprint: quarantine?.fingerprint ?? fingerprint,
+    sweep: {
+      backend: work.backend.name,
+      ref: (group.ref ?? null) as Ref | null,
+      attempt_id: ((verdict.kind === 'orphan' ? verdict.proofs[0]?.attemptId : evidence?.attempts.find((one) => one.token === group.token)?.id) ?? null) as AttemptId | null,
+      standing_since: quarantine?.firstSeenAt ?? null,
+      complete_sightings: quarantine?.timesSeen ?? 0,
+      last_complete_at: quarantine?.lastSeenAt ?? null,
+      sweep_id: note.sweepId,
+    },
+  })
+  return { judged, quarantine, changed: moved?.kind === 'changed' }
+}
+
+/** A standing finding is told again when its time has come; a change or an appearance is told at once anyway (orphans R68). */
+const remind = async (tx: Tx, work: SweepWork, row: FindingRow): Promise<void> => {
+  if (row.reported_at === null || reportDueAt({ firstSeenAt: row.first_seen_at, reportedAt: row.reported_at }, work.settings.reportEveryMs.value) > tx.now) return
+  await markReported(tx, row.id)
+  const targets = [
+    { type: 'finding', id: row.id, name: row.code },
+    { type: row.target_type, id: row.target_id, name: row.target_name },
+  ]
+  await appendEvents(tx, [event(tx, 'finding.standing', { code: row.code, message: row.message, timesSeen: row.times_seen }, { project: row.project, targets })])
+}
+
+const openOf = (tx: Tx, work: SweepWork): Promise<FindingRow[]> =>
+  tx.db
+    .selectFrom('findings')
+    .selectAll()
+    .where('project', '=', work.backend.project)
+    .where('backend', '=', work.backend.name)
+    .where('state', '=', 'open')
+    .where('target_type', '=', 'resource')
+    .execute()
+
+const locationOf = (row: FindingRow): string => (JSON.parse(row.evidence) as { members?: { location?: string }[] }).members?.[0]?.location ?? ''
+
+/** Writes the findings of one sweep; the caller has checked the fence. Nothing is resolved on the word of an incomplete inventory (I5). */
+export const noteFindings = async (tx: Tx, note: SweepNote, judged: readonly Judged[]): Promise<Noted[]> => {
+  const { work, inventory } = note
+  const before = await openOf(tx, work)
+  const known = new Map(before.map((row) => [`${row.code} ${row.target_id}`, row]))
+  const noted: Noted[] = []
+  const standing = new Set<string>()
+  const underRemoval = new Set(judged.filter((one) => one.verdict.reason === 'inFlight.removal-open').map((one) => one.target))
+  for (const one of judged) {
+    const code = codeOf(one.verdict)
+    if (code === null) continue
+    const key = `${code} ${one.target}`
+    standing.add(key)
+    const row = known.get(key)
+    noted.push(await noteOne(tx, note, one, code, row))
+    if (row) await remind(tx, work, row)
+  }
+  const over = before.filter(
+    (row) => !standing.has(`${row.code} ${row.target_id}`) && !underRemoval.has(row.target_id) && countsFor(inventory, locationOf(row), work.provider.ownerKind),
+  )
+  for (const [code, rows] of Map.groupBy(over, (row) => row.code))
+    await resolveAbout(
+      tx,
+      'resource',
+      rows.map((row) => row.target_id),
+      code as FindingCode,
+    )
+  return noted
+}

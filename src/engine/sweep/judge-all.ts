@@ -1,0 +1,53 @@
+/** From a listing to verdicts: groups are formed, their evidence is read in one statement each thousand, and each is judged by itself. */
+import { setImmediate as yieldToOthers } from 'node:timers/promises'
+import type { RefEvidence, SweepPolicy } from '../../model/evidence.ts'
+import { formGroups, leader, type Group } from '../../model/group.ts'
+import { isRef } from '../../model/ids.ts'
+import { sealInventory, type Inventory } from '../../model/inventory.ts'
+import { resourceKey } from '../../model/removal.ts'
+import { judge, type Verdict } from '../../model/verdict.ts'
+import { evidenceOf } from '../../store/evidence.ts'
+import type { EngineContext } from '../context.ts'
+import type { Expected } from './expected.ts'
+import type { Listing } from './listing.ts'
+import type { SweepWork } from './load.ts'
+
+const groupsAStatement = 1000
+
+export interface Judged {
+  /** `provider/location/native-id` of the group's leader. */
+  target: string
+  group: Group
+  evidence: RefEvidence | null
+  verdict: Verdict
+}
+
+export const seal = (work: SweepWork, listing: Listing, expected: Expected, hadTags: number): Inventory =>
+  sealInventory({
+    startedAt: listing.startedAt,
+    endedAt: listing.endedAt,
+    locations: listing.locations,
+    kinds: work.provider.kinds,
+    coverage: listing.coverage,
+    resources: listing.resources,
+    expectation: { expected: expected.expected, seen: expected.seen, explained: 0, hadTags, unreadable: listing.unreadable, letPassBy: null },
+  })
+
+export const judgeAll = async (context: EngineContext, listing: Listing, inventory: Inventory, policy: SweepPolicy): Promise<Judged[]> => {
+  const groups = formGroups(listing.kept, policy.ownerKind)
+  const judged: Judged[] = []
+  for (let at = 0; at < groups.length; at += groupsAStatement) {
+    const part = groups.slice(at, at + groupsAStatement)
+    const refs = [...new Set(part.flatMap((group) => (group.ref !== null && isRef(group.ref) ? [group.ref] : [])))]
+    const now = await context.store.now()
+    const evidence = await context.store.read((session) => evidenceOf(session, refs, now))
+    for (const group of part) {
+      const known = (group.ref === null ? undefined : evidence.get(group.ref)) ?? null
+      const { location, nativeId } = leader(group).resource
+      const clock = { listingStartedAt: listing.startedAt, now }
+      judged.push({ target: resourceKey(policy.provider, location, nativeId), group, evidence: known, verdict: judge(group, known, inventory, clock, policy) })
+    }
+    await yieldToOthers()
+  }
+  return judged
+}

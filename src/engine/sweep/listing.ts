@@ -1,0 +1,84 @@
+/**
+ * The listing of one scope, page by page. After each page its evidence is read in one statement; what an active instance is bound to is let go of at once,
+ * so that a scope of a million resources costs the memory of its exceptions. No stretch works long without yielding.
+ */
+import { setImmediate as yieldToOthers } from 'node:timers/promises'
+import type { SeenResource, SweepPolicy } from '../../model/evidence.ts'
+import { cellKey, type CoverageReport } from '../../model/inventory.ts'
+import { isRef } from '../../model/ids.ts'
+import { isPlainlyTracked } from '../../model/verdict.ts'
+import type { Contradiction, ListedResource } from '../../providers/contract.ts'
+import { evidenceOf } from '../../store/evidence.ts'
+import type { EngineContext } from '../context.ts'
+import type { SweepWork } from './load.ts'
+
+const refsAStatement = 1000
+
+export interface Listing {
+  startedAt: number
+  endedAt: number
+  locations: readonly string[]
+  coverage: CoverageReport[]
+  /** Distinct as the provider gives them, by `cellKey`. */
+  resources: Map<string, number>
+  /** What is not plainly tracked, to be formed into groups and judged. */
+  kept: SeenResource[]
+  /** Refs whose bound resource was seen. */
+  seenBound: Set<string>
+  /** Resources with readable tags, and those whose tags could not be read. */
+  readable: number
+  unreadable: number
+  contradictions: Contradiction[]
+}
+
+const sift = async (context: EngineContext, listing: Listing, policy: SweepPolicy, part: readonly ListedResource[]): Promise<void> => {
+  const refs = [...new Set(part.flatMap((seen) => (seen.tags.ref !== null && isRef(seen.tags.ref) ? [seen.tags.ref] : [])))]
+  const readAt = await context.store.now()
+  const evidence = await context.store.read((session) => evidenceOf(session, refs, readAt))
+  for (const seen of part) {
+    const key = cellKey(seen.resource.location, seen.resource.kind)
+    listing.resources.set(key, (listing.resources.get(key) ?? 0) + 1)
+    if (seen.labels === null) listing.unreadable++
+    else listing.readable++
+    const known = seen.tags.ref === null ? undefined : evidence.get(seen.tags.ref)
+    if (known && isPlainlyTracked(seen, known, policy)) {
+      if (seen.resource.kind === policy.ownerKind) listing.seenBound.add(known.ref)
+    } else listing.kept.push(seen)
+  }
+}
+
+/** @throws what the provider throws when nothing of the listing can be trusted (orphans R22) */
+export const listScope = async (context: EngineContext, work: SweepWork, locations: readonly string[], policy: SweepPolicy, signal: AbortSignal): Promise<Listing> => {
+  const listing: Listing = {
+    // Before the first call: the watermark covers only what was provably seen (orphans R45).
+    startedAt: await context.store.now(),
+    endedAt: 0,
+    locations,
+    coverage: [],
+    resources: new Map(),
+    kept: [],
+    seenBound: new Set(),
+    readable: 0,
+    unreadable: 0,
+    contradictions: [],
+  }
+  for await (const item of work.provider.list(locations, work.config, { signal })) {
+    signal.throwIfAborted()
+    switch (item.type) {
+      case 'coverage':
+        listing.coverage.push(item.coverage)
+        break
+      case 'contradiction':
+        listing.contradictions.push(item.contradiction)
+        break
+      case 'page':
+        for (let at = 0; at < item.resources.length; at += refsAStatement) {
+          await sift(context, listing, policy, item.resources.slice(at, at + refsAStatement))
+          await yieldToOthers()
+        }
+        break
+    }
+  }
+  listing.endedAt = await context.store.now()
+  return listing
+}

@@ -1,0 +1,54 @@
+/** One cleanup with all that its sweep needs: backend, provider, settings, policy. */
+import { marginMs, type SweepSettings } from '../../model/sweep-settings.ts'
+import type { SweepPolicy } from '../../model/evidence.ts'
+import type { HoldFacts } from '../../model/removal.ts'
+import type { Provider } from '../../providers/contract.ts'
+import { findBackend, type BackendRow } from '../../store/backends.ts'
+import type { CleanupRow } from '../../store/cleanups.ts'
+import { standingHolds } from '../../store/holds.ts'
+import type { EngineContext } from '../context.ts'
+
+export interface SweepWork {
+  cleanup: CleanupRow
+  backend: BackendRow
+  provider: Provider & Required<Pick<Provider, 'list'>>
+  config: Record<string, unknown>
+  settings: SweepSettings
+  marginMs: number
+}
+
+const canList = (provider: Provider | undefined): provider is SweepWork['provider'] => provider?.list !== undefined
+
+/** Undefined: there is nothing to sweep (any more), or this binary can't list it. */
+export const loadSweep = async (context: EngineContext, id: string): Promise<SweepWork | undefined> => {
+  const { cleanup, backend } = await context.store.read(async (session) => {
+    const row = await session.db.selectFrom('cleanups').selectAll().where('id', '=', id).executeTakeFirst()
+    return { cleanup: row, backend: row ? await findBackend(session, row.project, row.backend) : undefined }
+  })
+  const provider = backend ? context.providers.get(backend.provider) : undefined
+  if (!cleanup || !backend || !canList(provider)) return undefined
+  return {
+    cleanup,
+    backend,
+    provider,
+    config: JSON.parse(backend.config) as Record<string, unknown>,
+    settings: context.sweepSettings(backend.provider),
+    marginMs: marginMs(backend.provider, provider.visibilitySeconds),
+  }
+}
+
+/** @param scope the account as the provider itself names it now */
+export const policyOf = async (context: EngineContext, work: SweepWork, scope: string, now: number): Promise<SweepPolicy> => {
+  const holds = await context.store.read((session) => standingHolds(session, now))
+  return {
+    installation: context.installation.installation_id,
+    project: work.backend.project,
+    provider: work.backend.provider,
+    scope,
+    ownerKind: work.provider.ownerKind,
+    kinds: work.provider.kinds,
+    marginMs: work.marginMs,
+    attemptMs: work.provider.createDeadlineSeconds * 1000,
+    holds: holds.map((row): HoldFacts => ({ id: row.id, targetType: row.target_type, targetId: row.target_id })),
+  }
+}

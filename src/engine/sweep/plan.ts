@@ -1,0 +1,84 @@
+/** From eligible orphans to removals: under limits, and only what was proved (I6, I8). */
+import { isEligible } from '../../model/quarantine.ts'
+import { canaryKey, defaultLimits, planRemovals, type Canary, type PlanDecision, type PlanEntry } from '../../model/limits.ts'
+import type { Session, Tx } from '../../store/store.ts'
+import type { AttemptRow } from '../../store/attempts.ts'
+import { rowsIn } from '../../store/bulk.ts'
+import { instancesByIds } from '../../store/instances.ts'
+import type { InstanceId, Ref } from '../../model/ids.ts'
+import { openRemovals, type Ended } from '../open-removals.ts'
+import type { Noted } from './findings.ts'
+import { sha256 } from './findings.ts'
+import type { SweepWork } from './load.ts'
+
+const dayMs = 86_400_000
+const historyLimit = 500
+
+export interface OrphanEntry extends PlanEntry {
+  noted: Noted
+}
+
+export const eligibleOrphans = (work: SweepWork, noted: readonly Noted[], now: number): OrphanEntry[] =>
+  noted.flatMap((one): OrphanEntry[] => {
+    const { judged, quarantine } = one
+    if (judged.verdict.kind !== 'orphan' || quarantine === null || !isEligible(quarantine, work.settings.graceMs.value, now)) return []
+    const kind = judged.group.members[0]?.resource.kind ?? ''
+    return [{ target: judged.target, provider: work.backend.provider, kind, rule: judged.verdict.reason, fingerprint: quarantine.fingerprint, noted: one }]
+  })
+
+/** What sweeps have removed in this scope lately: for the day's limit, and for how far each kind of removal is trusted. */
+const history = async (session: Session, scope: string, now: number): Promise<{ begunInLastDay: number; canaries: Map<string, Canary>; failing: number; inProgress: number }> => {
+  const rows = await session.db
+    .selectFrom('removals')
+    .select(['provider', 'cause', 'identity', 'state', 'failures', 'opened_at'])
+    .where('scope', '=', scope as never)
+    .where('cause', 'like', 'orphan.%')
+    .orderBy('opened_at', 'desc')
+    .limit(historyLimit)
+    .execute()
+  const canaries = new Map<string, Canary>()
+  for (const row of rows.toReversed()) {
+    const kind = ((JSON.parse(row.identity ?? '[]') as { kind: string }[])[0]?.kind ?? '') as string
+    const key = canaryKey({ provider: row.provider, kind, rule: row.cause })
+    const before = canaries.get(key) ?? { stage: 0, inFlight: 0 }
+    if (row.state !== 'gone') canaries.set(key, { stage: row.failures > 0 ? 0 : before.stage, inFlight: before.inFlight + 1 })
+    else canaries.set(key, { ...before, stage: Math.min(2, before.stage + 1) as Canary['stage'] })
+  }
+  const open = rows.filter((row) => row.state !== 'gone')
+  return {
+    begunInLastDay: rows.filter((row) => row.opened_at > now - dayMs).length,
+    canaries,
+    failing: open.filter((row) => row.failures > 0).length,
+    inProgress: open.filter((row) => row.failures === 0).length,
+  }
+}
+
+export interface Planned {
+  decision: PlanDecision<OrphanEntry>
+  failing: number
+  inProgress: number
+}
+
+export const planSweep = async (session: Session, scope: string, entries: readonly OrphanEntry[], oursInScope: number, now: number): Promise<Planned> => {
+  const { failing, inProgress, ...past } = await history(session, scope, now)
+  const decision = planRemovals(entries, { ...past, oursInScope, approved: new Set(), hash: sha256 }, defaultLimits)
+  return { decision, failing, inProgress }
+}
+
+/** Opens the removals of a plan that begins; the caller has checked the fence. */
+export const beginPlan = async (tx: Tx, entries: readonly OrphanEntry[]): Promise<void> => {
+  const attemptIds = entries.flatMap(({ noted }) => (noted.judged.verdict.kind === 'orphan' ? [noted.judged.verdict.proofs[0]?.attemptId ?? ''] : []))
+  const attempts = new Map((await rowsIn(tx, 'attempts', 'id', attemptIds)).map((row): [string, AttemptRow] => [row.id, row]))
+  const instances = new Map((await instancesByIds(tx, [...attempts.values()].map((row) => row.instance_id))).map((row) => [row.id, row]))
+  const ended = entries.flatMap(({ noted, provider }): Ended[] => {
+    const { group, verdict, evidence } = noted.judged
+    const attempt = verdict.kind === 'orphan' ? attempts.get(verdict.proofs[0]?.attemptId ?? '') : undefined
+    const ledger = evidence?.ledger
+    if (!attempt || !ledger || verdict.kind !== 'orphan') return []
+    const gone = { id: ledger.ownerId as InstanceId, name: ledger.ownerName, project: ledger.project, provider, ref: group.ref as Ref, state: 'terminated' as const }
+    // The owner goes first, and alone: what was made with it is found and taken back by later sweeps (orphans R24, R70).
+    const members = (group.owner ? [group.owner] : group.members).map((member) => ({ ...member.resource, scope: attempt.scope, facts: {} }))
+    return [{ instance: instances.get(attempt.instance_id) ?? gone, lease: null, attempt, cause: verdict.reason, members }]
+  })
+  await openRemovals(tx, ended)
+}

@@ -1,0 +1,111 @@
+/** One sweep of one backend: account, listing, verdicts, and then what may be written of them. A dry run is the same without the writing. */
+import { withDeadline } from '../../lib/deadline.ts'
+import { errorText } from '../../lib/redact.ts'
+import type { Inventory } from '../../model/inventory.ts'
+import { completeCell } from '../../model/inventory.ts'
+import type { VerdictReason } from '../../model/verdict-reasons.ts'
+import type { EngineContext } from '../context.ts'
+import { compareWithLedger } from './expected.ts'
+import { judgeAll, seal, type Judged } from './judge-all.ts'
+import { listScope, type Listing } from './listing.ts'
+import { policyOf, type SweepWork } from './load.ts'
+import { judgeVanished, type Vanished } from './vanished.ts'
+
+export interface Inspected {
+  kind: 'inspected'
+  scope: string
+  listing: Listing
+  inventory: Inventory
+  judged: Judged[]
+  vanished: Vanished[]
+  verdicts: Partial<Record<VerdictReason, number>>
+  /** Groups of ours that exist in the scope, the tracked ones included. */
+  oursInScope: number
+  expected: number
+  seen: number
+}
+export type Inspection =
+  | Inspected
+  | { kind: 'raised'; startedAt: number; error: string }
+  /** The account behind the backend is another one than that of its boxes: no verdict at all (orphans U16, R100). */
+  | { kind: 'stranded'; startedAt: number; reached: string; openRefs: { ref: string; scope: string; name: string }[] }
+
+/** The longest that one whole listing may take. */
+const listingDeadlineMs = 30 * 60_000
+
+const openRefsElsewhere = (context: EngineContext, work: SweepWork, scope: string): Promise<{ ref: string; scope: string; name: string }[]> =>
+  context.store.read(({ db }) =>
+    db
+      .selectFrom('instances')
+      .innerJoin('attempts', 'attempts.id', 'instances.attempt_id')
+      .select(['instances.ref', 'attempts.scope', 'instances.name'])
+      .where('instances.project', '=', work.backend.project)
+      .where('instances.backend', '=', work.backend.name)
+      .where('instances.state', '<>', 'terminated')
+      .where('attempts.scope', '<>', scope as never)
+      .limit(1000)
+      .execute(),
+  )
+
+/** The configured locations, and every one ever used (orphans U8): narrowing the configuration hides nothing. */
+const locationsOf = async (context: EngineContext, work: SweepWork): Promise<string[]> => {
+  const used = await context.store.read(({ db }) =>
+    db.selectFrom('attempts').select('location').distinct().where('project', '=', work.backend.project).where('backend', '=', work.backend.name).execute(),
+  )
+  const configured = work.provider.locationsOf?.(work.config) ?? work.provider.locations
+  return [...new Set([...configured, ...used.map((row) => row.location)])].toSorted()
+}
+
+const reachedScope = async (work: SweepWork, signal: AbortSignal): Promise<{ scope: string } | { error: string }> => {
+  try {
+    const answer = await withDeadline('reading the account', work.provider.callDeadlineSeconds * 1000, signal, (inner) => work.provider.scope(work.config, { signal: inner }))
+    return answer.kind === 'known' ? { scope: answer.scope } : { error: answer.error }
+  } catch (error) {
+    return { error: errorText(error) }
+  }
+}
+
+/** Reads and judges; writes nothing. */
+export const inspect = async (context: EngineContext, work: SweepWork, signal: AbortSignal): Promise<Inspection> => {
+  const startedAt = await context.store.now()
+  const reached = await reachedScope(work, signal)
+  if ('error' in reached) return { kind: 'raised', startedAt, error: reached.error }
+  const { scope } = reached
+  if (work.backend.scope !== null && work.backend.scope !== scope)
+    return { kind: 'stranded', startedAt, reached: scope, openRefs: await openRefsElsewhere(context, work, scope) }
+  const policy = await policyOf(context, work, scope, startedAt)
+  let listing: Listing
+  try {
+    const locations = await locationsOf(context, work)
+    listing = await withDeadline('the listing', listingDeadlineMs, signal, (inner) => listScope(context, work, locations, policy, inner))
+  } catch (error) {
+    return { kind: 'raised', startedAt, error: errorText(error) }
+  }
+  const expected = await compareWithLedger(context, work, listing.seenBound, listing.startedAt)
+  const hadTags = listing.readable + listing.unreadable
+  const inventory = seal(work, listing, expected, hadTags)
+  const judged = await judgeAll(context, listing, inventory, policy)
+  const vanished = await judgeVanished(context, work, expected, inventory, signal)
+  const verdicts: Inspected['verdicts'] = {}
+  for (const { verdict } of judged) verdicts[verdict.reason] = (verdicts[verdict.reason] ?? 0) + 1
+  const ours = judged.filter(({ verdict }) => verdict.kind !== 'foreign' && verdict.kind !== 'held').length
+  return {
+    kind: 'inspected',
+    scope,
+    listing,
+    inventory,
+    judged,
+    vanished,
+    verdicts,
+    oursInScope: listing.seenBound.size + ours,
+    expected: expected.expected,
+    seen: expected.seen,
+  }
+}
+
+/** Is there nothing of ours left, and is that proved? Then a deleted backend has drained (orphans R34, U7). */
+export const isDrained = (work: SweepWork, inspected: Inspected): boolean =>
+  work.backend.deleted_at !== null &&
+  inspected.oursInScope === 0 &&
+  inspected.expected === 0 &&
+  inspected.inventory.cells.every((cell) => completeCell(inspected.inventory, cell.location, cell.kind) !== null)

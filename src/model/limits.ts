@@ -1,0 +1,147 @@
+/**
+ * The plan of a sweep and its limits on number and share (I8). A plan within them is begun, new kinds of deletion one at a time first (canary); one
+ * beyond them is not begun at all and waits for a person who approves it by its hash (cases C3, C7 of what a bad day looks like).
+ */
+import { compare } from './group.ts'
+
+export interface PlanEntry {
+  /** `provider/location/native-id` of the group's leader. */
+  target: string
+  provider: string
+  /** Of the group's leader. */
+  kind: string
+  /** The orphan's reason code. */
+  rule: string
+  fingerprint: string
+}
+
+export interface LimitPolicy {
+  perSweep: number
+  sharePercent: number
+  perDay: number
+}
+/** decisions, Defaults. */
+export const defaultLimits: LimitPolicy = { perSweep: 10, sharePercent: 5, perDay: 100 }
+
+/** How far trust in one (provider, kind, rule) has grown. */
+export interface Canary {
+  stage: 0 | 1 | 2
+  /** Removals that were begun and are neither proved nor failed yet. */
+  inFlight: number
+}
+export const freshCanary: Canary = { stage: 0, inFlight: 0 }
+const allowances = { 0: 1, 1: 3, 2: Number.POSITIVE_INFINITY } as const
+
+export const canaryKey = (entry: Pick<PlanEntry, 'provider' | 'kind' | 'rule'>): string => `${entry.provider}/${entry.kind}/${entry.rule}`
+
+/** What a batch teaches: proof moves one stage on, a failure back to the first, and what is not proved yet changes nothing. */
+export const canaryAfter = (before: Canary, batch: { gone: number; failed: number; inFlight: number }): Canary => {
+  const inFlight = batch.inFlight
+  if (batch.failed > 0) return { stage: 0, inFlight }
+  const grown = batch.gone > 0 && inFlight === 0 && before.stage < 2
+  return { stage: grown ? ((before.stage + 1) as 1 | 2) : before.stage, inFlight }
+}
+
+export interface PlanContext {
+  /** Groups of ours that exist in the scope, the plan's included. */
+  oursInScope: number
+  /** Removals that sweeps began in the scope in the last 24 h. */
+  begunInLastDay: number
+  canaries: ReadonlyMap<string, Canary>
+  /** Ids of plans that a person approved. */
+  approved: ReadonlySet<string>
+  /** SHA-256 in hex. */
+  hash: (text: string) => string
+}
+
+export type PlanDecision<E extends PlanEntry = PlanEntry> =
+  | { kind: 'empty' }
+  | { kind: 'begin'; id: string; entries: readonly E[]; later: readonly E[]; why: string | null }
+  | { kind: 'wait'; id: string; entries: readonly E[]; limit: 'sweep' | 'share' | 'day'; allowed: number; why: string; whatToDo: string }
+
+const inOrder = <E extends PlanEntry>(entries: readonly E[]): E[] =>
+  entries.toSorted((a, b) => compare(a.target, b.target) || compare(a.fingerprint, b.fingerprint))
+
+/** The id stands for exactly these targets, in whatever order they were found. */
+export const planId = (entries: readonly PlanEntry[], hash: (text: string) => string): string =>
+  `pl_${hash(JSON.stringify(inOrder(entries).map((one) => [one.target, one.provider, one.kind, one.rule, one.fingerprint])))}`
+
+/** Never less than 1, or a small scope could never be cleaned at all. */
+export const allowedPerSweep = (oursInScope: number, policy: LimitPolicy): number =>
+  Math.max(1, Math.min(policy.perSweep, Math.floor((oursInScope * policy.sharePercent) / 100)))
+
+const beyond = (
+  count: number,
+  context: PlanContext,
+  policy: LimitPolicy,
+): { limit: 'sweep' | 'share' | 'day'; allowed: number; why: string } | null => {
+  const allowed = allowedPerSweep(context.oursInScope, policy)
+  if (count > allowed) {
+    if (count > Math.max(1, policy.perSweep))
+      return { limit: 'sweep', allowed, why: `it removes ${count} groups; one sweep may remove ${allowed}` }
+    return {
+      limit: 'share',
+      allowed,
+      why: `it removes ${count} of ${context.oursInScope} groups; one sweep may remove ${policy.sharePercent} %, here ${allowed}`,
+    }
+  }
+  const left = Math.max(0, policy.perDay - context.begunInLastDay)
+  if (count > left)
+    return {
+      limit: 'day',
+      allowed: left,
+      why: `it removes ${count} groups; ${context.begunInLastDay} of ${policy.perDay} removals a day were begun in the last 24 h`,
+    }
+  return null
+}
+
+/** What of a plan within the limits begins now: by (provider, kind, rule) first 1, then 3, then the rest. */
+const staged = <E extends PlanEntry>(entries: readonly E[], canaries: ReadonlyMap<string, Canary>): { now: E[]; later: E[] } => {
+  const left = new Map<string, number>()
+  const now: E[] = []
+  const later: E[] = []
+  for (const entry of entries) {
+    const key = canaryKey(entry)
+    const canary = canaries.get(key) ?? freshCanary
+    const room = left.get(key) ?? allowances[canary.stage] - canary.inFlight
+    if (room >= 1) now.push(entry)
+    else later.push(entry)
+    left.set(key, room >= 1 ? room - 1 : room)
+  }
+  return { now, later }
+}
+
+/** @param eligible orphans whose quarantine has ended, in `delete` mode */
+export const planRemovals = <E extends PlanEntry>(
+  eligible: readonly E[],
+  context: PlanContext,
+  policy: LimitPolicy = defaultLimits,
+): PlanDecision<E> => {
+  if (eligible.length === 0) return { kind: 'empty' }
+  const entries = inOrder(eligible)
+  const id = planId(entries, context.hash)
+  if (context.approved.has(id)) return { kind: 'begin', id, entries, later: [], why: 'a person approved this plan' }
+  const limit = beyond(entries.length, context, policy)
+  if (limit) {
+    const wait = limit.limit === 'day' ? ', or wait until fewer were begun in the last 24 h' : ''
+    return {
+      kind: 'wait',
+      id,
+      entries,
+      ...limit,
+      whatToDo: `look through it and approve exactly this plan by its id ${id}${wait}; a hold keeps single resources out of it`,
+    }
+  }
+  const { now, later } = staged(entries, context.canaries)
+  const why = later.length === 0 ? null : `${later.length} wait until the first of their kind and rule are proved gone`
+  return { kind: 'begin', id, entries: now, later, why }
+}
+
+/** What still stands of an approved plan: whatever changed since is dropped from it, and nothing is ever added. */
+export const stillStanding = <E extends PlanEntry>(approved: readonly E[], eligible: readonly PlanEntry[]): E[] => {
+  const now = new Map(eligible.map((entry) => [entry.target, entry]))
+  return approved.filter((entry) => {
+    const same = now.get(entry.target)
+    return same !== undefined && same.fingerprint === entry.fingerprint && same.rule === entry.rule
+  })
+}

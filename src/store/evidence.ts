@@ -1,0 +1,124 @@
+/**
+ * What we know of many refs, in one statement (orphans R46, R47): owner and ledger row commit together, so no ref can look ownerless while
+ * its instance is being committed.
+ */
+import { CompiledQuery } from 'kysely'
+import type { AttemptEvidence, RefEvidence, RemovalEvidence } from '../model/evidence.ts'
+import type { InstanceState, LeaseState, RemovalState } from '../model/wire.ts'
+import type { Session } from './store.ts'
+
+interface Joined {
+  ref: string
+  project: string
+  owner_id: string
+  owner_name: string
+  issued_at: number
+  owner_closed_at: number | null
+  instance_id: string | null
+  instance_state: InstanceState | null
+  changed_at: number | null
+  terminated_at: number | null
+  gave_up_at: number | null
+  bound_attempt_id: string | null
+  attempt_id: string | null
+  number: number
+  token: string
+  scope: string
+  location: string
+  outcome: AttemptEvidence['outcome']
+  opened_at: number
+  deadline_at: number
+  ended_at: number | null
+  kind: string | null
+  native_id: string | null
+  immutable_id: string | null
+  lease_id: string | null
+  lease_state: LeaseState | null
+  release_deletes: number | null
+  removal_id: string | null
+  removal_state: RemovalState | null
+  identity: string | null
+}
+
+const text = (among: string): string => `select l.ref, l.project, l.owner_id, l.owner_name, l.issued_at, l.owner_closed_at,
+  i.id as instance_id, i.state as instance_state, i.changed_at, i.terminated_at, i.gave_up_at, i.attempt_id as bound_attempt_id,
+  a.id as attempt_id, a.number, a.token, a.scope, a.location, a.outcome, a.opened_at, a.deadline_at, a.ended_at, a.kind, a.native_id, a.immutable_id,
+  s.id as lease_id, s.state as lease_state, s.release_deletes,
+  r.id as removal_id, r.state as removal_state, r.identity
+  from ledger l
+  left join instances i on i.ref = l.ref
+  left join attempts a on a.ref = l.ref
+  left join leases s on s.id = i.lease_id
+  left join removals r on r.attempt_id = a.id
+  where l.ref in (${among})`
+
+const texts = {
+  sqlite: text('select value from json_each(?)'),
+  postgresql: text('select json_array_elements_text($1::json)'),
+}
+
+const attemptOf = (row: Joined, id: string): AttemptEvidence => ({
+  id,
+  number: row.number,
+  token: row.token,
+  scope: row.scope,
+  location: row.location,
+  outcome: row.outcome,
+  openedAt: row.opened_at,
+  deadlineAt: row.deadline_at,
+  endedAt: row.ended_at,
+  kind: row.kind,
+  nativeId: row.native_id,
+  immutableId: row.immutable_id,
+})
+
+const removalOf = (row: Joined, id: string): RemovalEvidence => ({
+  id,
+  attemptId: row.attempt_id ?? '',
+  open: row.removal_state !== 'gone',
+  bound: JSON.parse(row.identity ?? '[]') as RemovalEvidence['bound'],
+})
+
+interface Growing extends RefEvidence {
+  attempts: AttemptEvidence[]
+  removals: RemovalEvidence[]
+}
+
+const begin = (row: Joined, readAt: number): Growing => ({
+  ref: row.ref,
+  readAt,
+  ledger: { project: row.project, ownerId: row.owner_id, ownerName: row.owner_name, issuedAt: row.issued_at, ownerClosedAt: row.owner_closed_at },
+  instance:
+    row.instance_id === null
+      ? null
+      : {
+          id: row.instance_id,
+          state: row.instance_state as InstanceState,
+          changedAt: row.changed_at ?? 0,
+          terminatedAt: row.terminated_at,
+          gaveUpAt: row.gave_up_at,
+          boundAttemptId: row.bound_attempt_id,
+        },
+  attempts: [],
+  lease: row.lease_id === null ? null : { id: row.lease_id, state: row.lease_state as LeaseState, retained: row.lease_state === 'released' && row.release_deletes === 0 },
+  removals: [],
+})
+
+/**
+ * @param readAt ms, the database's time before the statement
+ * @returns by ref; a ref that nobody here issued is not in it
+ */
+export const evidenceOf = async (session: Session, refs: readonly string[], readAt: number): Promise<Map<string, RefEvidence>> => {
+  const found = new Map<string, Growing>()
+  if (refs.length === 0) return found
+  const { rows } = await session.db.executeQuery<Joined>(CompiledQuery.raw(texts[session.dialect], [JSON.stringify(refs)]))
+  for (const row of rows) {
+    const evidence = found.get(row.ref) ?? begin(row, readAt)
+    found.set(row.ref, evidence)
+    // One row per attempt and removal: an attempt with two removals comes twice.
+    if (row.attempt_id !== null && evidence.attempts.at(-1)?.id !== row.attempt_id && !evidence.attempts.some((one) => one.id === row.attempt_id))
+      evidence.attempts.push(attemptOf(row, row.attempt_id))
+    if (row.removal_id !== null) evidence.removals.push(removalOf(row, row.removal_id))
+  }
+  return found
+}

@@ -1,0 +1,148 @@
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  allowedPerSweep,
+  canaryAfter,
+  canaryKey,
+  defaultLimits,
+  freshCanary,
+  planId,
+  planRemovals,
+  stillStanding,
+  type Canary,
+  type PlanContext,
+  type PlanEntry,
+} from '../../../src/model/limits.ts'
+
+const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
+const entry = (number: number, patch: Partial<PlanEntry> = {}): PlanEntry => ({
+  target: `simulated/sim-a/i-${number}`,
+  provider: 'simulated',
+  kind: 'machine',
+  rule: 'orphan.owner-ended',
+  fingerprint: `f${number}`,
+  ...patch,
+})
+const entries = (count: number, patch: Partial<PlanEntry> = {}): PlanEntry[] => Array.from({ length: count }, (_, i) => entry(i, patch))
+/** Trusted already, so that only the limits speak. */
+const trusted = new Map<string, Canary>([[canaryKey(entry(0)), { stage: 2, inFlight: 0 }]])
+const context = (patch: Partial<PlanContext> = {}): PlanContext => ({
+  oursInScope: 1000,
+  begunInLastDay: 0,
+  canaries: trusted,
+  approved: new Set(),
+  hash,
+  ...patch,
+})
+const begun = (count: number, patch: Partial<PlanContext> = {}): number => {
+  const plan = planRemovals(entries(count), context(patch))
+  return plan.kind === 'begin' ? plan.entries.length : 0
+}
+
+describe('limits of a sweep (I8, decisions)', () => {
+  it.each([
+    [0, 1],
+    [1, 1],
+    [19, 1],
+    [20, 1],
+    [39, 1],
+    [40, 2],
+    [199, 9],
+    [200, 10],
+    [1_000_000, 10],
+  ])('of %d groups of ours one sweep may remove %d: 10, 5 %, never less than 1', (ours, allowed) => {
+    expect(allowedPerSweep(ours, defaultLimits)).toBe(allowed)
+    expect(begun(allowed, { oursInScope: ours })).toBe(allowed)
+    expect(begun(allowed + 1, { oursInScope: ours })).toBe(0)
+  })
+
+  it('a plan beyond the limits is not begun at all, says why and what to do (case C7)', () => {
+    const plan = planRemovals(entries(60), context())
+    expect(plan).toMatchObject({ kind: 'wait', limit: 'sweep', allowed: 10 })
+    if (plan.kind !== 'wait') return
+    expect(plan.entries).toHaveLength(60)
+    expect(plan.why).toContain('60')
+    expect(plan.whatToDo).toContain(plan.id)
+    expect(planRemovals(entries(3), context({ oursInScope: 30 }))).toMatchObject({ kind: 'wait', limit: 'share', allowed: 1 })
+  })
+
+  it.each([
+    [90, 10, 10],
+    [91, 10, 0],
+    [91, 9, 9],
+    [99, 1, 1],
+    [100, 1, 0],
+    [250, 1, 0],
+  ])('with %d begun in the last day, of a plan of %d %d begin', (before, count, expected) => {
+    expect(begun(count, { begunInLastDay: before })).toBe(expected)
+  })
+
+  it('an approved plan begins whole, and one entry more is another plan (case C6)', () => {
+    const approved = new Set([planId(entries(60), hash)])
+    expect(begun(60, { approved })).toBe(60)
+    expect(begun(61, { approved })).toBe(0)
+    expect(begun(60, { approved: new Set(['pl_0']) })).toBe(0)
+  })
+
+  it('nothing to remove is no plan', () => {
+    expect(planRemovals([], context())).toEqual({ kind: 'empty' })
+  })
+})
+
+describe('the id of a plan', () => {
+  it('is pl_ and a SHA-256, whatever the order', () => {
+    const all = entries(5)
+    const id = planId(all, hash)
+    expect(id).toMatch(/^pl_[0-9a-f]{64}$/)
+    fc.assert(fc.property(fc.shuffledSubarray(all, { minLength: 5 }), (shuffled) => planId(shuffled, hash) === id))
+  })
+
+  it.each(['target', 'provider', 'kind', 'rule', 'fingerprint'] as const)('changes with the %s of any entry', (field) => {
+    expect(planId([entry(1), entry(2, { [field]: 'other' })], hash)).not.toBe(planId(entries(3).slice(1), hash))
+  })
+})
+
+describe('what of an approved plan still stands', () => {
+  it('drops what changed, went or is held since, and adds nothing', () => {
+    const approved = entries(4)
+    const now = [entry(0), entry(1, { fingerprint: 'changed' }), entry(2, { rule: 'orphan.gave-up' }), entry(9)]
+    expect(stillStanding(approved, now)).toEqual([entry(0)])
+  })
+})
+
+describe('the canary (decisions)', () => {
+  const stage = (canary: Canary, count = 8) => {
+    const plan = planRemovals(entries(count), context({ canaries: new Map([[canaryKey(entry(0)), canary]]) }))
+    return plan.kind === 'begin' ? [plan.entries.length, plan.later.length] : plan.kind
+  }
+
+  it('begins with 1, then 3, then the rest', () => {
+    let canary = freshCanary
+    expect(stage(canary)).toEqual([1, 7])
+    canary = canaryAfter(canary, { gone: 1, failed: 0, inFlight: 0 })
+    expect(stage(canary)).toEqual([3, 5])
+    canary = canaryAfter(canary, { gone: 3, failed: 0, inFlight: 0 })
+    expect(stage(canary)).toEqual([8, 0])
+    expect(canaryAfter(canary, { gone: 8, failed: 0, inFlight: 0 })).toEqual({ stage: 2, inFlight: 0 })
+  })
+
+  it('is back to 1 after a failure', () => {
+    for (const before of [0, 1, 2] as const)
+      expect(stage(canaryAfter({ stage: before, inFlight: 0 }, { gone: 2, failed: 1, inFlight: 0 }))).toEqual([1, 7])
+  })
+
+  it('waits for proof: what is in flight takes its room, and an accepted request proves nothing', () => {
+    const waiting = canaryAfter(freshCanary, { gone: 0, failed: 0, inFlight: 1 })
+    expect(stage(waiting)).toEqual([0, 8])
+    expect(canaryAfter({ stage: 1, inFlight: 3 }, { gone: 2, failed: 0, inFlight: 1 })).toEqual({ stage: 1, inFlight: 1 })
+    expect(canaryAfter(freshCanary, { gone: 0, failed: 0, inFlight: 0 })).toEqual(freshCanary)
+  })
+
+  it('counts by provider, kind and rule', () => {
+    const mixed = [...entries(2), entry(3, { rule: 'orphan.gave-up' }), entry(4, { kind: 'disk' }), entry(5, { provider: 'other' })]
+    const plan = planRemovals(mixed, context({ canaries: new Map() }))
+    expect(plan).toMatchObject({ kind: 'begin' })
+    if (plan.kind === 'begin') expect(plan.entries.map((one) => one.target).toSorted()).toEqual([0, 3, 4, 5].map((i) => entry(i).target))
+  })
+})
