@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path'
 import { Option, type Command } from 'commander'
 import { formatDuration } from '../lib/duration.ts'
 import type { Cloud, Fault, Resource } from '../providers/simulated/cloud.ts'
+import type * as simulatedCloud from '../providers/simulated/cloud.ts'
 import { act, type Cli, type Flags } from './support/cli.ts'
 import { CliError, exitCodes, messageOf, usageError } from './support/errors.ts'
 import { examples, keyValue, positiveDuration, wholeNumber, withConnection, withJson } from './support/options.ts'
@@ -29,7 +30,7 @@ interface FaultView {
   kind: string | null
 }
 
-type Module = typeof import('../providers/simulated/cloud.ts')
+type Module = typeof simulatedCloud
 
 const resourceView = (one: Resource): ResourceView => ({
   id: one.id,

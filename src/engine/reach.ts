@@ -18,10 +18,11 @@ export const createReach = (): Reach => {
   return async (provider, config, scope, signal) => {
     const key = `${provider.name} ${JSON.stringify(config)}`
     const remembered = known.get(key)
-    if (remembered && remembered.until > performance.now()) return remembered.scope === scope ? null : `this coordinator reaches ${remembered.scope}, not ${scope}`
-    const answer = await withDeadline(`reading the account of ${provider.name}`, provider.callDeadlineSeconds * 1000, signal, (inner) => provider.scope(config, { signal: inner })).catch(
-      (error: unknown) => ({ kind: 'unknown', error: errorText(error) }) as const,
-    )
+    if (remembered && remembered.until > performance.now())
+      return remembered.scope === scope ? null : `this coordinator reaches ${remembered.scope}, not ${scope}`
+    const answer = await withDeadline(`reading the account of ${provider.name}`, provider.callDeadlineSeconds * 1000, signal, (inner) =>
+      provider.scope(config, { signal: inner }),
+    ).catch((error: unknown) => ({ kind: 'unknown', error: errorText(error) }) as const)
     if (answer.kind === 'unknown') return `the account can't be read: ${answer.error}`
     known.set(key, { scope: answer.scope, until: performance.now() + rememberMs })
     return answer.scope === scope ? null : `this coordinator reaches ${answer.scope}, not ${scope}`

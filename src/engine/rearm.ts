@@ -6,11 +6,19 @@ import type { Provider, ResourceIdentity } from '../providers/contract.ts'
 import type { EngineContext } from './context.ts'
 
 /** To 24 h from now: the coordinator's last word (leases R37). A failure is logged; the next look tries again. */
-export const rearm = async (context: EngineContext, provider: Provider, identity: ResourceIdentity, config: Record<string, unknown>, signal: AbortSignal): Promise<void> => {
+export const rearm = async (
+  context: EngineContext,
+  provider: Provider,
+  identity: ResourceIdentity,
+  config: Record<string, unknown>,
+  signal: AbortSignal,
+): Promise<void> => {
   const move = provider.rearm?.bind(provider)
   if (!move) return
   try {
-    await withDeadline(`re-arming ${identity.nativeId}`, provider.callDeadlineSeconds * 1000, signal, (inner) => move(identity, retainSeconds, config, { signal: inner }))
+    await withDeadline(`re-arming ${identity.nativeId}`, provider.callDeadlineSeconds * 1000, signal, (inner) =>
+      move(identity, retainSeconds, config, { signal: inner }),
+    )
   } catch (error) {
     context.log.warn({ box: identity.nativeId, error: errorText(error) }, 'the dead-man clock of a box that stays could not be moved')
   }

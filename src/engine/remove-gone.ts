@@ -117,8 +117,18 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefin
   for (const { work, contradictions } of gone)
     if (contradictions.length > 0) await reportContradictions(tx, { ...work.removal, id: work.removal.instance_id }, contradictions)
   const clear = gone.filter((one) => one.contradictions.length === 0)
-  await resolveAbout(tx, 'resource', clear.map(({ work, identity }) => resourceKey(work.removal.provider, identity.location, identity.nativeId)), 'contradiction')
-  await resolveAbout(tx, 'resource', gone.map(({ work, identity }) => resourceKey(work.removal.provider, identity.location, identity.nativeId)), 'orphan')
+  await resolveAbout(
+    tx,
+    'resource',
+    clear.map(({ work, identity }) => resourceKey(work.removal.provider, identity.location, identity.nativeId)),
+    'contradiction',
+  )
+  await resolveAbout(
+    tx,
+    'resource',
+    gone.map(({ work, identity }) => resourceKey(work.removal.provider, identity.location, identity.nativeId)),
+    'orphan',
+  )
   const leaseIds = gone.flatMap(({ work }) => (work.removal.lease_id ? [work.removal.lease_id] : []))
   await resolveAbout(tx, 'lease', leaseIds, 'retained-overdue')
   await resolveAbout(

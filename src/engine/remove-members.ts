@@ -5,7 +5,8 @@ import type { RemovalRow } from '../store/removals.ts'
 import type { Tx } from '../store/store.ts'
 import type { Gone } from './remove-gone.ts'
 
-const bound = (removal: RemovalRow): ResourceIdentity[] => (removal.identity === null ? [] : (JSON.parse(removal.identity) as ResourceIdentity[]))
+const bound = (removal: RemovalRow): ResourceIdentity[] =>
+  removal.identity === null ? [] : (JSON.parse(removal.identity) as ResourceIdentity[])
 const done = (removal: RemovalRow): string[] => JSON.parse(removal.progress) as string[]
 
 /** The member whose turn it is; undefined while nothing is bound, or when all are gone. */
@@ -26,7 +27,17 @@ export const applyProgress = async (tx: Tx, { held, work, identity }: Pick<Gone,
   const progress = [...done(work.removal), identity.immutableId]
   await tx.db
     .updateTable('removals')
-    .set({ ...unlocked(tx.now), state: 'removing', progress: JSON.stringify(progress), accepted_at: null, polls: 0, failures: 0, error: null, failed_at: null, retry_at: null })
+    .set({
+      ...unlocked(tx.now),
+      state: 'removing',
+      progress: JSON.stringify(progress),
+      accepted_at: null,
+      polls: 0,
+      failures: 0,
+      error: null,
+      failed_at: null,
+      retry_at: null,
+    })
     .where('id', '=', work.removal.id)
     .execute()
 }

@@ -50,7 +50,10 @@ export const eventCodes = {
   'removal.needs-person': entry<{ error: string }>('error', (p) => `Removal stopped until a person decides: ${p.error}`),
   'finding.opened': entry<{ code: string; message: string }>('warning', (p) => `Finding ${p.code}: ${p.message}`),
   'finding.changed': entry<{ code: string; message: string }>('warning', (p) => `Finding ${p.code} changed: ${p.message}`),
-  'finding.standing': entry<{ code: string; message: string; timesSeen: number }>('warning', (p) => `Finding ${p.code} still stands, seen ${p.timesSeen} times: ${p.message}`),
+  'finding.standing': entry<{ code: string; message: string; timesSeen: number }>(
+    'warning',
+    (p) => `Finding ${p.code} still stands, seen ${p.timesSeen} times: ${p.message}`,
+  ),
   'finding.resolved': entry<{ code: string }>('info', (p) => `Finding ${p.code} resolved`),
   'retain.overdue': entry<{ retainedAt: string; retainUntil: string }>(
     'warning',

@@ -82,10 +82,8 @@ export const explain = (input: ExplainInput): Explanation => {
   const facts = verdict.facts.map((fact: Fact) => node(fact.source, fact.at, fact.fact))
   const children = input.quarantine === null ? facts : [...facts, quarantineNode(input.quarantine, input)]
   const heldBack = holdsBack(input)
-  const change =
-    verdict.kind === 'orphan' && heldBack.length === 0
-      ? `nothing holds it back; the next sweep takes it unless ${reason.change}`
-      : reason.change
+  const free = verdict.kind === 'orphan' && heldBack.length === 0
+  const change = free ? `${reason.change}; nothing holds it back, and the next sweep takes it` : reason.change
   return {
     subject: input.subject,
     tree: node('verdict', input.judgedAt, `${verdict.kind} (${verdict.reason}): ${reason.text}`, children),

@@ -84,6 +84,8 @@ export interface SweepFacts {
   changed: number
   /** Denied cells that no earlier sweep has reported (orphans R102). */
   newlyDenied: number
+  /** Boxes that should be there and were not shown, until a second inventory and an exact read decide (decisions 2). */
+  notSeen?: number
 }
 
 export interface Ended {
@@ -117,6 +119,7 @@ export const sweepOutcome = (facts: SweepFacts): Ended => {
   count(facts.awaitingApproval, 'orphans wait for an approval')
   count(facts.awaitingLimit, 'orphans wait for a limit')
   count(facts.changed, 'orphans changed and were dropped')
+  count(facts.notSeen ?? 0, 'boxes were not seen, and a second look decides')
   return { outcome: why.length > 0 ? 'unsettled' : 'clean', why }
 }
 

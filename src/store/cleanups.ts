@@ -9,7 +9,20 @@ export type CleanupRow = Selectable<CleanupsTable>
 export const enrol = async (tx: Tx, project: string, backend: string, dueAt: number): Promise<boolean> => {
   const result = await tx.db
     .insertInto('cleanups')
-    .values({ id: `${project}/${backend}`, project, backend, enrolled_at: tx.now, clean_at: null, clean_mode: null, listed_at: null, outcome: null, requested_at: null, due_at: dueAt, lock_owner: null, lock_until: null })
+    .values({
+      id: `${project}/${backend}`,
+      project,
+      backend,
+      enrolled_at: tx.now,
+      clean_at: null,
+      clean_mode: null,
+      listed_at: null,
+      outcome: null,
+      requested_at: null,
+      due_at: dueAt,
+      lock_owner: null,
+      lock_until: null,
+    })
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst()
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n

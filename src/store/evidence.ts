@@ -87,7 +87,13 @@ interface Growing extends RefEvidence {
 const begin = (row: Joined, readAt: number): Growing => ({
   ref: row.ref,
   readAt,
-  ledger: { project: row.project, ownerId: row.owner_id, ownerName: row.owner_name, issuedAt: row.issued_at, ownerClosedAt: row.owner_closed_at },
+  ledger: {
+    project: row.project,
+    ownerId: row.owner_id,
+    ownerName: row.owner_name,
+    issuedAt: row.issued_at,
+    ownerClosedAt: row.owner_closed_at,
+  },
   instance:
     row.instance_id === null
       ? null
@@ -100,7 +106,10 @@ const begin = (row: Joined, readAt: number): Growing => ({
           boundAttemptId: row.bound_attempt_id,
         },
   attempts: [],
-  lease: row.lease_id === null ? null : { id: row.lease_id, state: row.lease_state as LeaseState, retained: row.lease_state === 'released' && row.release_deletes === 0 },
+  lease:
+    row.lease_id === null
+      ? null
+      : { id: row.lease_id, state: row.lease_state as LeaseState, retained: row.lease_state === 'released' && row.release_deletes === 0 },
   removals: [],
 })
 
@@ -116,7 +125,11 @@ export const evidenceOf = async (session: Session, refs: readonly string[], read
     const evidence = found.get(row.ref) ?? begin(row, readAt)
     found.set(row.ref, evidence)
     // One row per attempt and removal: an attempt with two removals comes twice.
-    if (row.attempt_id !== null && evidence.attempts.at(-1)?.id !== row.attempt_id && !evidence.attempts.some((one) => one.id === row.attempt_id))
+    if (
+      row.attempt_id !== null &&
+      evidence.attempts.at(-1)?.id !== row.attempt_id &&
+      !evidence.attempts.some((one) => one.id === row.attempt_id)
+    )
       evidence.attempts.push(attemptOf(row, row.attempt_id))
     if (row.removal_id !== null) evidence.removals.push(removalOf(row, row.removal_id))
   }

@@ -23,7 +23,17 @@ const commitsPerSecond = async (store: Store): Promise<number> => {
 }
 
 const left = (store: Store): Promise<number> =>
-  store.read(async ({ db }) => Number((await db.selectFrom('instances').select((s) => s.fn.countAll().as('n')).where('state', '<>', 'terminated').executeTakeFirst())?.n))
+  store.read(async ({ db }) =>
+    Number(
+      (
+        await db
+          .selectFrom('instances')
+          .select((s) => s.fn.countAll().as('n'))
+          .where('state', '<>', 'terminated')
+          .executeTakeFirst()
+      )?.n,
+    ),
+  )
 
 export const drain = async (database: BenchDatabase): Promise<Row[]> => {
   const store = await openStore(database.target)
@@ -32,12 +42,38 @@ export const drain = async (database: BenchDatabase): Promise<Row[]> => {
   const before = await commitsPerSecond(store)
   // The seeded boxes stand for ones that are gone already would not do: each has to be removed.
   const provider = engine.context.providers.get('process') as ReturnType<typeof scriptedProvider>
-  await seedLeases(store, { count: leases, owner: 'admin', provider: 'process', backend: 'local', scope: testScope, createdAgoMs: 100_000, endsInMs: -1_000 })
+  await seedLeases(store, {
+    count: leases,
+    owner: 'admin',
+    provider: 'process',
+    backend: 'local',
+    scope: testScope,
+    createdAgoMs: 100_000,
+    endsInMs: -1_000,
+  })
   const attempts = await store.read(({ db }) => db.selectFrom('attempts').selectAll().execute())
   for (const row of attempts) {
-    const resource = { scope: row.scope, location: row.location, kind: 'box', nativeId: row.native_id ?? '', immutableId: row.immutable_id ?? '', facts: {} }
+    const resource = {
+      scope: row.scope,
+      location: row.location,
+      kind: 'box',
+      nativeId: row.native_id ?? '',
+      immutableId: row.immutable_id ?? '',
+      facts: {},
+    }
     const tags = { ref: row.ref, installation: engine.context.installation.installation_id, attempt: row.token }
-    provider.boxes.set(resource.nativeId, { resource, tags, fixedAttemptToken: row.token, providerState: 'running', existence: 'exists' })
+    provider.boxes.set(resource.nativeId, {
+      resource,
+      tags,
+      fixedAttemptToken: row.token,
+      providerState: 'running',
+      existence: 'exists',
+      name: row.ref,
+      createdAt: null,
+      labels: {},
+      attachedTo: [],
+      reportOnly: null,
+    })
   }
   const start = performance.now()
   await engine.start()
@@ -53,7 +89,12 @@ export const drain = async (database: BenchDatabase): Promise<Row[]> => {
       bench: 'expiry drain',
       database: database.name,
       what: `${leases} due leases, instant provider`,
-      figures: { leasesPerSecond: Math.round(perSecond), commitsPerSecond: Math.round(commits), ratioToCommits: perSecond / commits, removed: leases - provider.boxes.size },
+      figures: {
+        leasesPerSecond: Math.round(perSecond),
+        commitsPerSecond: Math.round(commits),
+        ratioToCommits: perSecond / commits,
+        removed: leases - provider.boxes.size,
+      },
     },
   ]
 }

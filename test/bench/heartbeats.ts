@@ -15,7 +15,12 @@ interface Bench {
   ids: string[]
 }
 
-const load = async (bench: Bench, path: 'twin' | 'leases', connections: number, seconds: number): Promise<{ rate: number; p99: number }> => {
+const load = async (
+  bench: Bench,
+  path: 'twin' | 'leases',
+  connections: number,
+  seconds: number,
+): Promise<{ rate: number; p99: number }> => {
   let next = Math.floor(Math.random() * bench.ids.length)
   const share = 150
   const result = await autocannon({
@@ -39,7 +44,9 @@ const load = async (bench: Bench, path: 'twin' | 'leases', connections: number, 
 }
 
 export const heartbeats = async (database: BenchDatabase): Promise<Row[]> => {
-  const child = spawn(process.execPath, [new URL('./server.ts', import.meta.url).pathname, database.target, String(leases)], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [new URL('./server.ts', import.meta.url).pathname, database.target, String(leases)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   try {
     const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
     const bench = JSON.parse(line) as Bench
@@ -61,7 +68,12 @@ export const heartbeats = async (database: BenchDatabase): Promise<Row[]> => {
         bench: 'heartbeats',
         database: database.name,
         what: `${leases} leases, ${connections} connections`,
-        figures: { beatsPerSecond: Math.round(median(beats)), twinPerSecond: Math.round(median(twin)), ratioToTwin: ratio, p99Ms: median(p99) },
+        figures: {
+          beatsPerSecond: Math.round(median(beats)),
+          twinPerSecond: Math.round(median(twin)),
+          ratioToTwin: ratio,
+          p99Ms: median(p99),
+        },
       })
     }
     return rows

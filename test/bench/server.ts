@@ -24,7 +24,15 @@ const provider = scriptedProvider('process')
 const engine = await createEngine({ store, providers: [provider], log: silentLog, version: 'bench' })
 const token = secret('lhx_')
 await firstStart(engine.context, token)
-const ids = await seedLeases(store, { count: Number(count), owner: 'admin', provider: 'process', backend: 'local', scope: testScope, createdAgoMs: 1_000, endsInMs: 3_600_000 })
+const ids = await seedLeases(store, {
+  count: Number(count),
+  owner: 'admin',
+  provider: 'process',
+  backend: 'local',
+  scope: testScope,
+  createdAgoMs: 1_000,
+  endsInMs: 3_600_000,
+})
 await engine.start()
 const api = await createApi({ context: engine.context, engine, version: 'bench', log: createLog('silent') })
 const memory = new Map<string, LeaseView>()
@@ -33,7 +41,12 @@ api.post(
   '/v1/twin/:id/heartbeat',
   {
     config: { access: 'lease' },
-    schema: { params: leaseKey, querystring: nothing, body: heartbeatBody, response: answers({ 200: answer('The lease, from memory.', { lease: ref(Lease) }) }) },
+    schema: {
+      params: leaseKey,
+      querystring: nothing,
+      body: heartbeatBody,
+      response: answers({ 200: answer('The lease, from memory.', { lease: ref(Lease) }) }),
+    },
   },
   async (request) => ({ lease: memory.get(request.params.id) }),
 )

@@ -38,7 +38,14 @@ export const databases = async (wanted: string | undefined): Promise<{ make: (()
 const shown = (value: number): string => (Number.isInteger(value) ? String(value) : value.toFixed(2))
 
 export const table = (rows: readonly Row[]): string => {
-  const lines = rows.map((row) => [row.bench, row.database, row.what, Object.entries(row.figures).map(([name, value]) => `${name} ${shown(value)}`).join(', ')])
+  const lines = rows.map((row) => [
+    row.bench,
+    row.database,
+    row.what,
+    Object.entries(row.figures)
+      .map(([name, value]) => `${name} ${shown(value)}`)
+      .join(', '),
+  ])
   const widths = [0, 1, 2].map((column) => Math.max(...lines.map((line) => (line[column] as string).length)))
   return lines.map((line) => line.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ')).join('\n')
 }

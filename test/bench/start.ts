@@ -31,7 +31,15 @@ export const start = async (database: BenchDatabase): Promise<Row[]> => {
   }
   const empty: number[] = []
   for (let i = 0; i < starts; i++) empty.push(await timed())
-  await seedLeases(store, { count: leases, owner: 'admin', provider: 'process', backend: 'local', scope: testScope, createdAgoMs: 10_000_000, endsInMs: -3_600_000 })
+  await seedLeases(store, {
+    count: leases,
+    owner: 'admin',
+    provider: 'process',
+    backend: 'local',
+    scope: testScope,
+    createdAgoMs: 10_000_000,
+    endsInMs: -3_600_000,
+  })
   await store.close()
   const full: number[] = []
   for (let i = 0; i < starts; i++) full.push(await timed())
@@ -41,7 +49,12 @@ export const start = async (database: BenchDatabase): Promise<Row[]> => {
       bench: 'start',
       database: database.name,
       what: `${leases} expired leases`,
-      figures: { readyMs: Math.round(median(full)), readyEmptyMs: Math.round(median(empty)), ratioToEmpty: median(full) / median(empty), slowestMs: Math.round(Math.max(...full)) },
+      figures: {
+        readyMs: Math.round(median(full)),
+        readyEmptyMs: Math.round(median(empty)),
+        ratioToEmpty: median(full) / median(empty),
+        slowestMs: Math.round(Math.max(...full)),
+      },
     },
   ]
 }

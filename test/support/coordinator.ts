@@ -49,7 +49,9 @@ export const killCoordinators = async (): Promise<void> => {
 
 /** The environment of commands and coordinators in tests: nothing of the user's own settings. */
 export const cleanEnvironment = (extra: Record<string, string>): Record<string, string> => {
-  const own = Object.entries(process.env).filter(([name, value]) => value !== undefined && !name.startsWith('LEASEHOLD_') && !['FORCE_COLOR', 'CI'].includes(name))
+  const own = Object.entries(process.env).filter(
+    ([name, value]) => value !== undefined && !name.startsWith('LEASEHOLD_') && !['FORCE_COLOR', 'CI'].includes(name),
+  )
   return { ...(Object.fromEntries(own) as Record<string, string>), NO_COLOR: '1', ...extra }
 }
 
@@ -100,7 +102,13 @@ export interface Answer<T> {
 }
 
 /** One request to the API; a connection that breaks is an error. */
-export const request = async <T = unknown>(coordinator: Pick<Coordinator, 'url'>, token: string, method: string, path: string, body?: unknown): Promise<Answer<T>> => {
+export const request = async <T = unknown>(
+  coordinator: Pick<Coordinator, 'url'>,
+  token: string,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<Answer<T>> => {
   const response = await fetch(`${coordinator.url}${path}`, {
     method,
     headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
@@ -118,8 +126,15 @@ export interface Ran {
 }
 
 /** Runs the CLI as a user would. */
-export const leasehold = async (args: readonly string[], options: { env: Record<string, string>; cwd: string; input?: string }): Promise<Ran> => {
-  const child = spawn(executable, args, { env: cleanEnvironment(options.env), cwd: options.cwd, stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] })
+export const leasehold = async (
+  args: readonly string[],
+  options: { env: Record<string, string>; cwd: string; input?: string },
+): Promise<Ran> => {
+  const child = spawn(executable, args, {
+    env: cleanEnvironment(options.env),
+    cwd: options.cwd,
+    stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+  })
   const texts = { stdout: '', stderr: '' }
   child.stdout?.on('data', (chunk: Buffer) => (texts.stdout += chunk.toString()))
   child.stderr?.on('data', (chunk: Buffer) => (texts.stderr += chunk.toString()))

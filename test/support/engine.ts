@@ -5,6 +5,7 @@ import { silentLog, type Log } from '../../src/engine/context.ts'
 import type { Provider } from '../../src/providers/contract.ts'
 import { insertBackend } from '../../src/store/backends.ts'
 import { insertProject } from '../../src/store/projects.ts'
+import type { SweepSettings } from '../../src/model/sweep-settings.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { LeaseView } from '../../src/model/wire.ts'
 import { createLease, getLease, settledLease, type CreateInput } from '../../src/engine/leases/index.ts'
@@ -14,13 +15,18 @@ export const ann: Actor = { name: 'ann', role: 'user', project: 'default', onlyL
 export const root: Actor = { name: 'root', role: 'admin', project: null, onlyLease: null }
 
 /** Not started yet. The clock is watched only where a suite asks for it: most move it themselves. */
-export const makeEngine = async (store: Store, provider: Provider, options: { watchClocks?: boolean; log?: Log } = {}): Promise<Engine> => {
+export const makeEngine = async (
+  store: Store,
+  provider: Provider,
+  options: { watchClocks?: boolean; log?: Log; sweeps?: (provider: string) => SweepSettings } = {},
+): Promise<Engine> => {
   const engine = await createEngine({
     store,
     providers: [provider],
     log: options.log ?? silentLog,
     version: 'test',
     watchClocks: options.watchClocks ?? false,
+    ...(options.sweeps ? { sweepSettings: options.sweeps } : {}),
   })
   await store.write(async (tx) => {
     await insertProject(tx, 'default')

@@ -7,7 +7,8 @@ import type {
   CreateOutcome,
   CreateRequest,
   FindOutcome,
-  FoundResource,
+  ListedResource,
+  ListingItem,
   Provider,
   ReadOutcome,
   RemoveOutcome,
@@ -19,13 +20,17 @@ export const testScope = 'scripted:one' as ScopeId
 
 export interface Scripted extends Provider {
   /** What exists now, by native id. */
-  boxes: Map<string, FoundResource>
-  calls: { op: 'create' | 'find' | 'read' | 'remove' | 'rearm'; id: string }[]
+  boxes: Map<string, ListedResource>
+  /** Answers a whole listing instead of the default: every box, one page, complete. May throw. */
+  onList?: ((locations: readonly string[]) => readonly ListingItem[] | Promise<readonly ListingItem[]>) | undefined
+  calls: { op: 'create' | 'find' | 'read' | 'remove' | 'rearm' | 'list'; id: string }[]
   /** Each may answer instead of the default; undefined: the default. */
   onCreate?: ((request: CreateRequest, context: CallContext) => Promise<CreateOutcome | undefined> | CreateOutcome | undefined) | undefined
   onFind?: ((ref: string) => Promise<FindOutcome | undefined> | FindOutcome | undefined) | undefined
   onRead?: ((resource: ResourceIdentity) => Promise<ReadOutcome | undefined> | ReadOutcome | undefined) | undefined
-  onRemove?: ((resource: ResourceIdentity, context: CallContext) => Promise<RemoveOutcome | undefined> | RemoveOutcome | undefined) | undefined
+  onRemove?:
+    | ((resource: ResourceIdentity, context: CallContext) => Promise<RemoveOutcome | undefined> | RemoveOutcome | undefined)
+    | undefined
   /** Makes the resource as a create would, whatever is answered then. */
   make(request: CreateRequest): ResourceIdentity
   count(op: Scripted['calls'][number]['op']): number
@@ -36,7 +41,7 @@ export const scriptedProvider = (
   tuning: Partial<Pick<Provider, 'visibilitySeconds' | 'createDeadlineSeconds' | 'callDeadlineSeconds'>> = {},
 ): Scripted => {
   let serial = 0
-  const boxes = new Map<string, FoundResource>()
+  const boxes = new Map<string, ListedResource>()
   const calls: Scripted['calls'] = []
   const provider: Scripted = {
     name,
@@ -68,6 +73,11 @@ export const scriptedProvider = (
         fixedAttemptToken: request.attemptToken,
         providerState: 'running',
         existence: 'exists',
+        name: request.name,
+        createdAt: null,
+        labels: request.labels,
+        attachedTo: [],
+        reportOnly: null,
       })
       return resource
     },
@@ -103,6 +113,14 @@ export const scriptedProvider = (
       boxes.delete(resource.nativeId)
       return { kind: 'gone', requestId: null }
     },
+    async *list(locations) {
+      calls.push({ op: 'list', id: locations.join() })
+      if (provider.onList) {
+        yield* await provider.onList(locations)
+        return
+      }
+      for (const location of locations) yield* everything(boxes, location)
+    },
     async rearm(resource) {
       calls.push({ op: 'rearm', id: resource.nativeId })
     },
@@ -110,6 +128,12 @@ export const scriptedProvider = (
     doctor: async () => [],
   }
   return provider
+}
+
+/** A complete listing of one location: what there is, and that it is all. */
+export function* everything(boxes: ReadonlyMap<string, ListedResource>, location: string): Generator<ListingItem> {
+  yield { type: 'page', location, kind: 'box', resources: [...boxes.values()].filter((box) => box.resource.location === location) }
+  yield { type: 'coverage', coverage: { location, kind: 'box', state: { kind: 'complete' }, pages: 1 } }
 }
 
 /** A promise that a test settles when it wants: a call that hangs, a kill at the worst moment. */

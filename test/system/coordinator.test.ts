@@ -8,7 +8,16 @@ import type { LeaseView } from '../../src/model/wire.ts'
 import { openStore } from '../../src/store/open.ts'
 import { listPids } from '../../src/lib/host.ts'
 import { boxFolders, processesWith } from '../support/boxes.ts'
-import { executable, freePort, killCoordinators, leasehold, request, startCoordinator, type Coordinator, type CoordinatorOptions } from '../support/coordinator.ts'
+import {
+  executable,
+  freePort,
+  killCoordinators,
+  leasehold,
+  request,
+  startCoordinator,
+  type Coordinator,
+  type CoordinatorOptions,
+} from '../support/coordinator.ts'
 import { serviceOr } from '../support/services/skip.ts'
 import { postgresDatabase, sqliteDatabase, type TestDatabase } from '../support/databases.ts'
 import { until } from '../support/until.ts'
@@ -55,10 +64,19 @@ const suite = (make: () => Promise<TestDatabase>, postgres: boolean) => () => {
     const [one, two] = ['31.0417', '31.0418']
     const ran = await cli('run', '--', 'sh', '-c', `setsid sleep ${one} & env -i setsid sleep ${two} & echo hi; exit 7`)
     expect(ran).toMatchObject({ status: 7, stdout: 'hi\n' })
-    await until(() => running(`sleep ${one}`).length + running(`sleep ${two}`).length === 0 && boxFolders(data).length === 0, 'nothing is left', 10_000)
+    await until(
+      () => running(`sleep ${one}`).length + running(`sleep ${two}`).length === 0 && boxFolders(data).length === 0,
+      'nothing is left',
+      10_000,
+    )
     const [lease] = JSON.parse((await cli('lease', 'list', '--json')).stdout) as LeaseView[]
     expect(lease).toMatchObject({ state: 'released', cleanup: { state: 'gone' } })
-    expect(JSON.parse((await cli('claims', 'list', '--json')).stdout)).toMatchObject({ version: 1, source: 'local-claims', claims: [], problems: [] })
+    expect(JSON.parse((await cli('claims', 'list', '--json')).stdout)).toMatchObject({
+      version: 1,
+      source: 'local-claims',
+      claims: [],
+      problems: [],
+    })
   })
 
   it('a command outlives the coordinator: killed and started again, the run ends with its own status', async () => {
@@ -102,7 +120,11 @@ const suite = (make: () => Promise<TestDatabase>, postgres: boolean) => () => {
     await second.kill()
     const store = await openStore(target)
     await store.write(async (tx) => {
-      await tx.db.updateTable('leases').set({ expires_at: tx.now - 1, due_at: tx.now - 1 }).where('id', '=', beating.id as never).execute()
+      await tx.db
+        .updateTable('leases')
+        .set({ expires_at: tx.now - 1, due_at: tx.now - 1 })
+        .where('id', '=', beating.id as never)
+        .execute()
       await tx.db.updateTable('replicas').set({ alive_at: tx.now }).execute()
     })
     await store.close()
@@ -136,6 +158,16 @@ const suite = (make: () => Promise<TestDatabase>, postgres: boolean) => () => {
     })
 }
 
-describe('the coordinator on SQLite', suite(async () => sqliteDatabase(), false))
+describe(
+  'the coordinator on SQLite',
+  suite(async () => sqliteDatabase(), false),
+)
 const { url } = inject('postgres')
-serviceOr('PostgreSQL', url !== null, 'apt-get install postgresql')('the coordinator on PostgreSQL', suite(() => postgresDatabase(url as string), true))
+serviceOr(
+  'PostgreSQL',
+  url !== null,
+  'apt-get install postgresql',
+)(
+  'the coordinator on PostgreSQL',
+  suite(() => postgresDatabase(url as string), true),
+)

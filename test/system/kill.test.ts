@@ -26,7 +26,13 @@ interface Held {
 }
 
 /** One client of the coordinator: creates with a key that it repeats, beats, releases; a broken connection tells it nothing. */
-const client = async (target: () => Coordinator, token: string, stopped: () => boolean, leases: Held[], random: () => number): Promise<void> => {
+const client = async (
+  target: () => Coordinator,
+  token: string,
+  stopped: () => boolean,
+  leases: Held[],
+  random: () => number,
+): Promise<void> => {
   const call = async (method: string, path: string, body?: unknown) => {
     for (;;) {
       try {
@@ -77,7 +83,15 @@ const play = async (database: TestDatabase, postgres: boolean, seed: number): Pr
   const token = coordinator.token()
   const leases: Held[] = []
   let stopping = false
-  const working = Array.from({ length: clients }, () => client(() => coordinator, token, () => stopping, leases, random))
+  const working = Array.from({ length: clients }, () =>
+    client(
+      () => coordinator,
+      token,
+      () => stopping,
+      leases,
+      random,
+    ),
+  )
   for (let round = 0; round < rounds; round++) {
     await sleep(50 + random() * 900)
     await coordinator.kill()
@@ -86,7 +100,10 @@ const play = async (database: TestDatabase, postgres: boolean, seed: number): Pr
   stopping = true
   await Promise.all(working)
 
-  const list = async (): Promise<LeaseView[]> => Promise.all(leases.map(async (held) => (await request<{ lease: LeaseView }>(coordinator, token, 'GET', `/v1/leases/${held.id}`)).body.lease))
+  const list = async (): Promise<LeaseView[]> =>
+    Promise.all(
+      leases.map(async (held) => (await request<{ lease: LeaseView }>(coordinator, token, 'GET', `/v1/leases/${held.id}`)).body.lease),
+    )
   const settled = await until(
     async () => {
       const views = (await list()).filter((view) => view !== undefined)
@@ -99,7 +116,8 @@ const play = async (database: TestDatabase, postgres: boolean, seed: number): Pr
   const byId = new Map(settled.map((view) => [view.id, view]))
   for (const held of leases) {
     const view = byId.get(held.id)
-    if (held.told === 'active') expect(view, `${held.id} was answered active, then: ${JSON.stringify(view)}`).toMatchObject({ state: 'active' })
+    if (held.told === 'active')
+      expect(view, `${held.id} was answered active, then: ${JSON.stringify(view)}`).toMatchObject({ state: 'active' })
     if (held.told === 'released') expect(view, held.id).toMatchObject({ state: 'released' })
     if (held.told === 'cancelled') expect(['released', undefined], held.id).toContain(view?.state)
   }
@@ -115,7 +133,11 @@ const play = async (database: TestDatabase, postgres: boolean, seed: number): Pr
   expect(leases.length).toBeGreaterThan(rounds / 2)
 
   for (const view of active) await request(coordinator, token, 'POST', `/v1/leases/${view.id}/release`, { delete: true })
-  await until(() => boxFolders(data).length === 0 && processesWith('LEASEHOLD_INSTALLATION', installation).length === 0, 'nothing is left', 60_000)
+  await until(
+    () => boxFolders(data).length === 0 && processesWith('LEASEHOLD_INSTALLATION', installation).length === 0,
+    'nothing is left',
+    60_000,
+  )
   expect(await coordinator.stop()).toBe(0)
   rmSync(data, { recursive: true, force: true })
 }
@@ -127,7 +149,11 @@ describe(`kill -9 of the coordinator, ${rounds} times under load`, () => {
   it(`loses and leaves nothing on SQLite (seed ${seed})`, { timeout }, () => play(sqliteDatabase(), false, seed))
 })
 const { url } = inject('postgres')
-serviceOr('PostgreSQL', url !== null, 'apt-get install postgresql')(`kill -9 of the coordinator, ${rounds} times under load`, () => {
+serviceOr(
+  'PostgreSQL',
+  url !== null,
+  'apt-get install postgresql',
+)(`kill -9 of the coordinator, ${rounds} times under load`, () => {
   afterEach(killCoordinators)
   const timeout = 120_000 + rounds * 8_000
   const seed = Number(process.env['LEASEHOLD_SEED'] ?? 20261130)

@@ -246,7 +246,8 @@ const replayOf = async (
 const requireLivingProject = async (tx: Tx, project: string): Promise<void> => {
   const query = tx.db.selectFrom('projects').select('deleted_at').where('name', '=', project)
   const row = await (tx.dialect === 'postgresql' ? query.forShare() : query).executeTakeFirst()
-  if (!row || row.deleted_at !== null) throw new LeaseholdError('not_found', `project "${project}" does not exist or is not visible to this token`)
+  if (!row || row.deleted_at !== null)
+    throw new LeaseholdError('not_found', `project "${project}" does not exist or is not visible to this token`)
 }
 
 /** As `replayOf`, and claims the request key: a cancel or the same create that comes at the same moment is seen by one of the two. */

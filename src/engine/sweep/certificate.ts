@@ -21,13 +21,35 @@ export interface Certificate {
 
 const planOf = (plan: PlanDecision | null): Certificate['plan'] => {
   if (plan === null || plan.kind === 'empty') return null
-  if (plan.kind === 'wait') return { kind: 'wait', id: plan.id, removals: [], waiting: plan.entries.length, why: `${plan.why}; ${plan.whatToDo}` }
+  if (plan.kind === 'wait')
+    return { kind: 'wait', id: plan.id, removals: [], waiting: plan.entries.length, why: `${plan.why}; ${plan.whatToDo}` }
   return { kind: 'begin', id: plan.id, removals: plan.entries.map((entry) => entry.target), waiting: plan.later.length, why: plan.why }
 }
 
-export const certificateOf = (inspection: Inspection, mode: string, reasons: readonly string[], plan: PlanDecision | null, ended: Ended, endedAt: number): Certificate => {
-  const base = { startedAt: inspection.kind === 'inspected' ? inspection.listing.startedAt : inspection.startedAt, endedAt, mode, reasons, outcome: ended.outcome, why: ended.why }
-  const nothing = { scope: null, cells: [], guard: 'none', counts: { listed: 0, expected: 0, seen: 0, groups: 0, oursInScope: 0 }, verdicts: {}, plan: null }
+export const certificateOf = (
+  inspection: Inspection,
+  mode: string,
+  reasons: readonly string[],
+  plan: PlanDecision | null,
+  ended: Ended,
+  endedAt: number,
+): Certificate => {
+  const base = {
+    startedAt: inspection.kind === 'inspected' ? inspection.listing.startedAt : inspection.startedAt,
+    endedAt,
+    mode,
+    reasons,
+    outcome: ended.outcome,
+    why: ended.why,
+  }
+  const nothing = {
+    scope: null,
+    cells: [],
+    guard: 'none',
+    counts: { listed: 0, expected: 0, seen: 0, groups: 0, oursInScope: 0 },
+    verdicts: {},
+    plan: null,
+  }
   switch (inspection.kind) {
     case 'raised':
       return { ...base, ...nothing, error: inspection.error }
@@ -47,7 +69,13 @@ export const certificateOf = (inspection: Inspection, mode: string, reasons: rea
           resources: cell.resources,
         })),
         guard: inventory.guard.kind === 'passed' ? 'passed' : `${inventory.guard.kind}: ${inventory.guard.why}`,
-        counts: { listed: inventory.resources, expected: inspection.expected, seen: inspection.seen, groups: inspection.judged.length, oursInScope: inspection.oursInScope },
+        counts: {
+          listed: inventory.resources,
+          expected: inspection.expected,
+          seen: inspection.seen,
+          groups: inspection.judged.length,
+          oursInScope: inspection.oursInScope,
+        },
         verdicts: inspection.verdicts as Record<string, number>,
         plan: planOf(plan),
         error: null,

@@ -8,14 +8,26 @@ const batch = 100
 
 /** Of projects that have issued a ref, on providers that can list and are not `off`. @returns how many are new */
 export const enrolMissing = async (context: EngineContext): Promise<number> => {
-  const providers = [...context.providers.values()].filter((provider) => provider.list !== undefined && context.sweepSettings(provider.name).mode.value !== 'off').map((provider) => provider.name)
+  const providers = [...context.providers.values()]
+    .filter((provider) => provider.list !== undefined && context.sweepSettings(provider.name).mode.value !== 'off')
+    .map((provider) => provider.name)
   if (providers.length === 0) return 0
   const missing = await context.store.read(({ db }) =>
     db
       .selectFrom('backends')
       .select(['backends.project', 'backends.name'])
       .where('backends.provider', 'in', providers)
-      .where((where) => where.not(where.exists(where.selectFrom('cleanups').select('cleanups.id').whereRef('cleanups.project', '=', 'backends.project').whereRef('cleanups.backend', '=', 'backends.name'))))
+      .where((where) =>
+        where.not(
+          where.exists(
+            where
+              .selectFrom('cleanups')
+              .select('cleanups.id')
+              .whereRef('cleanups.project', '=', 'backends.project')
+              .whereRef('cleanups.backend', '=', 'backends.name'),
+          ),
+        ),
+      )
       .where((where) => where.exists(where.selectFrom('ledger').select('ledger.ref').whereRef('ledger.project', '=', 'backends.project')))
       .limit(batch)
       .execute(),

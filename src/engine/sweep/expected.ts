@@ -25,17 +25,35 @@ export interface Expected {
 }
 
 /** Bound, not ended, and past visibility when the listing began. */
-export const compareWithLedger = async (context: EngineContext, work: SweepWork, seenBound: ReadonlySet<string>, listingStartedAt: number): Promise<Expected> => {
+export const compareWithLedger = async (
+  context: EngineContext,
+  work: SweepWork,
+  seenBound: ReadonlySet<string>,
+  listingStartedAt: number,
+): Promise<Expected> => {
   const result: Expected = { expected: 0, seen: 0, unseen: [] }
   const visibleSince = listingStartedAt - Math.max(work.provider.visibilitySeconds * 1000, work.marginMs)
-  for (let after = ''; ; ) {
+  for (let after = ''; ;) {
     const rows = await context.store.read(({ db }) =>
       db
         .selectFrom('instances')
         .innerJoin('attempts', 'attempts.id', 'instances.attempt_id')
         .select([
-          'instances.id', 'instances.ref', 'instances.state', 'instances.changed_at', 'instances.terminated_at', 'instances.gave_up_at', 'instances.attempt_id', 'instances.lease_id',
-          'instances.name', 'attempts.kind', 'attempts.location', 'attempts.scope', 'attempts.native_id', 'attempts.immutable_id', 'attempts.facts',
+          'instances.id',
+          'instances.ref',
+          'instances.state',
+          'instances.changed_at',
+          'instances.terminated_at',
+          'instances.gave_up_at',
+          'instances.attempt_id',
+          'instances.lease_id',
+          'instances.name',
+          'attempts.kind',
+          'attempts.location',
+          'attempts.scope',
+          'attempts.native_id',
+          'attempts.immutable_id',
+          'attempts.facts',
         ])
         .where('instances.ref', '>', after as never)
         .where('instances.project', '=', work.backend.project)

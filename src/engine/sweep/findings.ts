@@ -72,13 +72,20 @@ const noteOne = async (tx: Tx, note: SweepNote, judged: Judged, code: FindingCod
     target: { type: 'resource', id: judged.target, name: group.members[0]?.name ?? judged.target },
     alsoTargets: ownerTarget(judged),
     message: reasonOf(verdict.reason).text,
-    evidence: { verdict: { kind: verdict.kind, reason: verdict.reason, facts: verdict.facts, until: verdict.until }, judgedAt: tx.now, members, token: group.token },
+    evidence: {
+      verdict: { kind: verdict.kind, reason: verdict.reason, facts: verdict.facts, until: verdict.until },
+      judgedAt: tx.now,
+      members,
+      token: group.token,
+    },
     // An incomplete inventory neither counts nor resets: the fingerprint that stands stays with its quarantine.
     fingerprint: quarantine?.fingerprint ?? fingerprint,
     sweep: {
       backend: work.backend.name,
       ref: (group.ref ?? null) as Ref | null,
-      attempt_id: ((verdict.kind === 'orphan' ? verdict.proofs[0]?.attemptId : evidence?.attempts.find((one) => one.token === group.token)?.id) ?? null) as AttemptId | null,
+      attempt_id: ((verdict.kind === 'orphan'
+        ? verdict.proofs[0]?.attemptId
+        : evidence?.attempts.find((one) => one.token === group.token)?.id) ?? null) as AttemptId | null,
       standing_since: quarantine?.firstSeenAt ?? null,
       complete_sightings: quarantine?.timesSeen ?? 0,
       last_complete_at: quarantine?.lastSeenAt ?? null,
@@ -90,13 +97,19 @@ const noteOne = async (tx: Tx, note: SweepNote, judged: Judged, code: FindingCod
 
 /** A standing finding is told again when its time has come; a change or an appearance is told at once anyway (orphans R68). */
 const remind = async (tx: Tx, work: SweepWork, row: FindingRow): Promise<void> => {
-  if (row.reported_at === null || reportDueAt({ firstSeenAt: row.first_seen_at, reportedAt: row.reported_at }, work.settings.reportEveryMs.value) > tx.now) return
+  if (
+    row.reported_at === null ||
+    reportDueAt({ firstSeenAt: row.first_seen_at, reportedAt: row.reported_at }, work.settings.reportEveryMs.value) > tx.now
+  )
+    return
   await markReported(tx, row.id)
   const targets = [
     { type: 'finding', id: row.id, name: row.code },
     { type: row.target_type, id: row.target_id, name: row.target_name },
   ]
-  await appendEvents(tx, [event(tx, 'finding.standing', { code: row.code, message: row.message, timesSeen: row.times_seen }, { project: row.project, targets })])
+  await appendEvents(tx, [
+    event(tx, 'finding.standing', { code: row.code, message: row.message, timesSeen: row.times_seen }, { project: row.project, targets }),
+  ])
 }
 
 const openOf = (tx: Tx, work: SweepWork): Promise<FindingRow[]> =>
@@ -109,7 +122,8 @@ const openOf = (tx: Tx, work: SweepWork): Promise<FindingRow[]> =>
     .where('target_type', '=', 'resource')
     .execute()
 
-const locationOf = (row: FindingRow): string => (JSON.parse(row.evidence) as { members?: { location?: string }[] }).members?.[0]?.location ?? ''
+const locationOf = (row: FindingRow): string =>
+  (JSON.parse(row.evidence) as { members?: { location?: string }[] }).members?.[0]?.location ?? ''
 
 /** Writes the findings of one sweep; the caller has checked the fence. Nothing is resolved on the word of an incomplete inventory (I5). */
 export const noteFindings = async (tx: Tx, note: SweepNote, judged: readonly Judged[]): Promise<Noted[]> => {
@@ -129,7 +143,10 @@ export const noteFindings = async (tx: Tx, note: SweepNote, judged: readonly Jud
     if (row) await remind(tx, work, row)
   }
   const over = before.filter(
-    (row) => !standing.has(`${row.code} ${row.target_id}`) && !underRemoval.has(row.target_id) && countsFor(inventory, locationOf(row), work.provider.ownerKind),
+    (row) =>
+      !standing.has(`${row.code} ${row.target_id}`) &&
+      !underRemoval.has(row.target_id) &&
+      countsFor(inventory, locationOf(row), work.provider.ownerKind),
   )
   for (const [code, rows] of Map.groupBy(over, (row) => row.code))
     await resolveAbout(

@@ -32,7 +32,9 @@ export const gateReasons = async (session: Session, work: SweepWork, now: number
   const { cleanup, settings } = work
   const activity = await read(session, work)
   const due = [
-    activity.oldest_report === null ? null : reportDueAt({ firstSeenAt: 0, reportedAt: Number(activity.oldest_report) }, settings.reportEveryMs.value),
+    activity.oldest_report === null
+      ? null
+      : reportDueAt({ firstSeenAt: 0, reportedAt: Number(activity.oldest_report) }, settings.reportEveryMs.value),
     activity.unreported === null ? null : Number(activity.unreported),
   ].filter((at) => at !== null)
   const reasons = gateOpen({

@@ -21,9 +21,23 @@ import { beginPlan, eligibleOrphans, planSweep, type Planned } from './plan.ts'
 import { inspect, isDrained, type Inspected, type Inspection } from './run.ts'
 import { noteVanished } from './vanished.ts'
 
-const nothingFound = { verdicts: {}, deletionsFailed: 0, deletionsInProgress: 0, inQuarantine: 0, awaitingApproval: 0, awaitingLimit: 0, changed: 0, newlyDenied: 0 }
+const nothingFound = {
+  verdicts: {},
+  deletionsFailed: 0,
+  deletionsInProgress: 0,
+  inQuarantine: 0,
+  awaitingApproval: 0,
+  awaitingLimit: 0,
+  changed: 0,
+  newlyDenied: 0,
+}
 
-const giveBack = (tx: Tx, work: SweepWork, values: Partial<{ clean_at: number | null; clean_mode: string | null; failures: number; listed_at: number; outcome: string }>, failures: number) =>
+const giveBack = (
+  tx: Tx,
+  work: SweepWork,
+  values: Partial<{ clean_at: number | null; clean_mode: string | null; failures: number; listed_at: number; outcome: string }>,
+  failures: number,
+) =>
   tx.db
     .updateTable('cleanups')
     .set({ ...values, ...unlocked(nextDue(tx.now, work.settings.intervalMs.value, failures, Math.random())) })
@@ -33,9 +47,18 @@ const giveBack = (tx: Tx, work: SweepWork, values: Partial<{ clean_at: number | 
 /** Denied kinds are findings of their own: reported once, and over when they can be listed again (orphans R102). */
 const noteDenied = async (tx: Tx, work: SweepWork, inspected: Inspected): Promise<number> => {
   const { name, project, provider } = work.backend
-  const open = await tx.db.selectFrom('findings').select('target_id').where('code', '=', 'denied-kind').where('state', '=', 'open').where('project', '=', project).where('backend', '=', name).execute()
+  const open = await tx.db
+    .selectFrom('findings')
+    .select('target_id')
+    .where('code', '=', 'denied-kind')
+    .where('state', '=', 'open')
+    .where('project', '=', project)
+    .where('backend', '=', name)
+    .execute()
   const known = new Set(open.map((row) => row.target_id))
-  const denied = cellsNot(inspected.inventory, 'complete').flatMap((cell) => (cell.state.kind === 'denied' ? [{ cell, permission: cell.state.permission }] : []))
+  const denied = cellsNot(inspected.inventory, 'complete').flatMap((cell) =>
+    cell.state.kind === 'denied' ? [{ cell, permission: cell.state.permission }] : [],
+  )
   const keyOf = (location: string, kind: string): string => `${provider}/${location}/${kind}`
   for (const { cell, permission } of denied) {
     const key = keyOf(cell.location, cell.kind)
@@ -46,11 +69,24 @@ const noteDenied = async (tx: Tx, work: SweepWork, inspected: Inspected): Promis
       target: { type: 'kind', id: key, name: key },
       message: `${cell.kind} in ${cell.location} may not be listed: ${permission}`,
       evidence: { permission },
-      sweep: { backend: name, ref: null, attempt_id: null, standing_since: null, complete_sightings: 0, last_complete_at: null, sweep_id: null },
+      sweep: {
+        backend: name,
+        ref: null,
+        attempt_id: null,
+        standing_since: null,
+        complete_sightings: 0,
+        last_complete_at: null,
+        sweep_id: null,
+      },
     })
   }
   const now = new Set(denied.map(({ cell }) => keyOf(cell.location, cell.kind)))
-  await resolveAbout(tx, 'kind', [...known].filter((key) => !now.has(key)), 'denied-kind')
+  await resolveAbout(
+    tx,
+    'kind',
+    [...known].filter((key) => !now.has(key)),
+    'denied-kind',
+  )
   return [...now].filter((key) => !known.has(key)).length
 }
 
@@ -94,6 +130,7 @@ const noteInspected = async (tx: Tx, work: SweepWork, inspected: Inspected, swee
       awaitingLimit: plan?.decision.kind === 'begin' ? plan.decision.later.length : 0,
       changed: noted.filter((one) => one.changed).length,
       newlyDenied,
+      notSeen: inspected.vanished.filter((one) => !one.proved && one.absence !== null).length,
     },
   }
 }
@@ -114,7 +151,13 @@ const dropDrained = async (tx: Tx, work: SweepWork): Promise<void> => {
   await tx.db.deleteFrom('backends').where('project', '=', work.backend.project).where('name', '=', work.backend.name).execute()
 }
 
-const apply = async (context: EngineContext, held: Held, work: SweepWork, inspection: Inspection, reasons: readonly string[]): Promise<Ended | null> =>
+const apply = async (
+  context: EngineContext,
+  held: Held,
+  work: SweepWork,
+  inspection: Inspection,
+  reasons: readonly string[],
+): Promise<Ended | null> =>
   context.store.write(async (tx) => {
     // Who lost the lock writes nothing: no finding, no event, no watermark (orphans R83).
     if ((await stillHeld(tx, 'cleanups', [held])).size === 0) return null
@@ -126,12 +169,33 @@ const apply = async (context: EngineContext, held: Held, work: SweepWork, inspec
     if (inspection.kind === 'stranded') await noteStranded(tx, work, inspection)
     const ended = sweepOutcome(facts)
     const startedAt = inspection.kind === 'inspected' ? inspection.listing.startedAt : inspection.startedAt
-    const before = { cleanAt: work.cleanup.clean_at, cleanMode: work.cleanup.clean_mode as SweepMode | null, failures: work.cleanup.failures }
+    const before = {
+      cleanAt: work.cleanup.clean_at,
+      cleanMode: work.cleanup.clean_mode as SweepMode | null,
+      failures: work.cleanup.failures,
+    }
     const after = afterSweep(before, ended, startedAt, work.marginMs, mode)
-    await insertSweep(tx, { id: sweepId, project: work.backend.project, backend: work.backend.name, scope: (inspection.kind === 'inspected' ? inspection.scope : null) as ScopeId | null, mode })
-    await finishSweep(tx, sweepId, ended.outcome, JSON.stringify(certificateOf(inspection, mode, reasons, plan?.decision ?? null, ended, tx.now)))
+    await insertSweep(tx, {
+      id: sweepId,
+      project: work.backend.project,
+      backend: work.backend.name,
+      scope: (inspection.kind === 'inspected' ? inspection.scope : null) as ScopeId | null,
+      mode,
+    })
+    await finishSweep(
+      tx,
+      sweepId,
+      ended.outcome,
+      JSON.stringify(certificateOf(inspection, mode, reasons, plan?.decision ?? null, ended, tx.now)),
+    )
     if (inspection.kind === 'inspected' && ended.outcome === 'clean' && isDrained(work, inspection)) await dropDrained(tx, work)
-    else await giveBack(tx, work, { clean_at: after.cleanAt, clean_mode: after.cleanMode, failures: after.failures, listed_at: startedAt, outcome: ended.outcome }, after.failures)
+    else
+      await giveBack(
+        tx,
+        work,
+        { clean_at: after.cleanAt, clean_mode: after.cleanMode, failures: after.failures, listed_at: startedAt, outcome: ended.outcome },
+        after.failures,
+      )
     return ended
   })
 
@@ -143,7 +207,8 @@ export const sweepPipeline = (context: EngineContext): PipelineSpec => ({
     const work = await loadSweep(context, held.id)
     if (!work)
       return context.store.write(async (tx) => {
-        if ((await stillHeld(tx, 'cleanups', [held])).size > 0) await tx.db.updateTable('cleanups').set(unlocked(null)).where('id', '=', held.id).execute()
+        if ((await stillHeld(tx, 'cleanups', [held])).size > 0)
+          await tx.db.updateTable('cleanups').set(unlocked(null)).where('id', '=', held.id).execute()
       })
     const now = await context.store.now()
     const reasons = work.settings.mode.value === 'off' ? [] : await context.store.read((session) => gateReasons(session, work, now))

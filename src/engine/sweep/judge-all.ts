@@ -30,7 +30,14 @@ export const seal = (work: SweepWork, listing: Listing, expected: Expected, hadT
     kinds: work.provider.kinds,
     coverage: listing.coverage,
     resources: listing.resources,
-    expectation: { expected: expected.expected, seen: expected.seen, explained: 0, hadTags, unreadable: listing.unreadable, letPassBy: null },
+    expectation: {
+      expected: expected.expected,
+      seen: expected.seen,
+      explained: 0,
+      hadTags,
+      unreadable: listing.unreadable,
+      letPassBy: null,
+    },
   })
 
 export const judgeAll = async (context: EngineContext, listing: Listing, inventory: Inventory, policy: SweepPolicy): Promise<Judged[]> => {
@@ -45,7 +52,12 @@ export const judgeAll = async (context: EngineContext, listing: Listing, invento
       const known = (group.ref === null ? undefined : evidence.get(group.ref)) ?? null
       const { location, nativeId } = leader(group).resource
       const clock = { listingStartedAt: listing.startedAt, now }
-      judged.push({ target: resourceKey(policy.provider, location, nativeId), group, evidence: known, verdict: judge(group, known, inventory, clock, policy) })
+      judged.push({
+        target: resourceKey(policy.provider, location, nativeId),
+        group,
+        evidence: known,
+        verdict: judge(group, known, inventory, clock, policy),
+      })
     }
     await yieldToOthers()
   }

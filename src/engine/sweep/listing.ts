@@ -48,7 +48,13 @@ const sift = async (context: EngineContext, listing: Listing, policy: SweepPolic
 }
 
 /** @throws what the provider throws when nothing of the listing can be trusted (orphans R22) */
-export const listScope = async (context: EngineContext, work: SweepWork, locations: readonly string[], policy: SweepPolicy, signal: AbortSignal): Promise<Listing> => {
+export const listScope = async (
+  context: EngineContext,
+  work: SweepWork,
+  locations: readonly string[],
+  policy: SweepPolicy,
+  signal: AbortSignal,
+): Promise<Listing> => {
   const listing: Listing = {
     // Before the first call: the watermark covers only what was provably seen (orphans R45).
     startedAt: await context.store.now(),

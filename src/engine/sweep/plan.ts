@@ -23,11 +23,24 @@ export const eligibleOrphans = (work: SweepWork, noted: readonly Noted[], now: n
     const { judged, quarantine } = one
     if (judged.verdict.kind !== 'orphan' || quarantine === null || !isEligible(quarantine, work.settings.graceMs.value, now)) return []
     const kind = judged.group.members[0]?.resource.kind ?? ''
-    return [{ target: judged.target, provider: work.backend.provider, kind, rule: judged.verdict.reason, fingerprint: quarantine.fingerprint, noted: one }]
+    return [
+      {
+        target: judged.target,
+        provider: work.backend.provider,
+        kind,
+        rule: judged.verdict.reason,
+        fingerprint: quarantine.fingerprint,
+        noted: one,
+      },
+    ]
   })
 
 /** What sweeps have removed in this scope lately: for the day's limit, and for how far each kind of removal is trusted. */
-const history = async (session: Session, scope: string, now: number): Promise<{ begunInLastDay: number; canaries: Map<string, Canary>; failing: number; inProgress: number }> => {
+const history = async (
+  session: Session,
+  scope: string,
+  now: number,
+): Promise<{ begunInLastDay: number; canaries: Map<string, Canary>; failing: number; inProgress: number }> => {
   const rows = await session.db
     .selectFrom('removals')
     .select(['provider', 'cause', 'identity', 'state', 'failures', 'opened_at'])
@@ -59,7 +72,13 @@ export interface Planned {
   inProgress: number
 }
 
-export const planSweep = async (session: Session, scope: string, entries: readonly OrphanEntry[], oursInScope: number, now: number): Promise<Planned> => {
+export const planSweep = async (
+  session: Session,
+  scope: string,
+  entries: readonly OrphanEntry[],
+  oursInScope: number,
+  now: number,
+): Promise<Planned> => {
   const { failing, inProgress, ...past } = await history(session, scope, now)
   const decision = planRemovals(entries, { ...past, oursInScope, approved: new Set(), hash: sha256 }, defaultLimits)
   return { decision, failing, inProgress }
@@ -67,15 +86,31 @@ export const planSweep = async (session: Session, scope: string, entries: readon
 
 /** Opens the removals of a plan that begins; the caller has checked the fence. */
 export const beginPlan = async (tx: Tx, entries: readonly OrphanEntry[]): Promise<void> => {
-  const attemptIds = entries.flatMap(({ noted }) => (noted.judged.verdict.kind === 'orphan' ? [noted.judged.verdict.proofs[0]?.attemptId ?? ''] : []))
+  const attemptIds = entries.flatMap(({ noted }) =>
+    noted.judged.verdict.kind === 'orphan' ? [noted.judged.verdict.proofs[0]?.attemptId ?? ''] : [],
+  )
   const attempts = new Map((await rowsIn(tx, 'attempts', 'id', attemptIds)).map((row): [string, AttemptRow] => [row.id, row]))
-  const instances = new Map((await instancesByIds(tx, [...attempts.values()].map((row) => row.instance_id))).map((row) => [row.id, row]))
+  const instances = new Map(
+    (
+      await instancesByIds(
+        tx,
+        [...attempts.values()].map((row) => row.instance_id),
+      )
+    ).map((row) => [row.id, row]),
+  )
   const ended = entries.flatMap(({ noted, provider }): Ended[] => {
     const { group, verdict, evidence } = noted.judged
     const attempt = verdict.kind === 'orphan' ? attempts.get(verdict.proofs[0]?.attemptId ?? '') : undefined
     const ledger = evidence?.ledger
     if (!attempt || !ledger || verdict.kind !== 'orphan') return []
-    const gone = { id: ledger.ownerId as InstanceId, name: ledger.ownerName, project: ledger.project, provider, ref: group.ref as Ref, state: 'terminated' as const }
+    const gone = {
+      id: ledger.ownerId as InstanceId,
+      name: ledger.ownerName,
+      project: ledger.project,
+      provider,
+      ref: group.ref as Ref,
+      state: 'terminated' as const,
+    }
     // The owner goes first, and alone: what was made with it is found and taken back by later sweeps (orphans R24, R70).
     const members = (group.owner ? [group.owner] : group.members).map((member) => ({ ...member.resource, scope: attempt.scope, facts: {} }))
     return [{ instance: instances.get(attempt.instance_id) ?? gone, lease: null, attempt, cause: verdict.reason, members }]

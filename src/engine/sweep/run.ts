@@ -33,7 +33,11 @@ export type Inspection =
 /** The longest that one whole listing may take. */
 const listingDeadlineMs = 30 * 60_000
 
-const openRefsElsewhere = (context: EngineContext, work: SweepWork, scope: string): Promise<{ ref: string; scope: string; name: string }[]> =>
+const openRefsElsewhere = (
+  context: EngineContext,
+  work: SweepWork,
+  scope: string,
+): Promise<{ ref: string; scope: string; name: string }[]> =>
   context.store.read(({ db }) =>
     db
       .selectFrom('instances')
@@ -50,7 +54,13 @@ const openRefsElsewhere = (context: EngineContext, work: SweepWork, scope: strin
 /** The configured locations, and every one ever used (orphans U8): narrowing the configuration hides nothing. */
 const locationsOf = async (context: EngineContext, work: SweepWork): Promise<string[]> => {
   const used = await context.store.read(({ db }) =>
-    db.selectFrom('attempts').select('location').distinct().where('project', '=', work.backend.project).where('backend', '=', work.backend.name).execute(),
+    db
+      .selectFrom('attempts')
+      .select('location')
+      .distinct()
+      .where('project', '=', work.backend.project)
+      .where('backend', '=', work.backend.name)
+      .execute(),
   )
   const configured = work.provider.locationsOf?.(work.config) ?? work.provider.locations
   return [...new Set([...configured, ...used.map((row) => row.location)])].toSorted()
@@ -58,7 +68,9 @@ const locationsOf = async (context: EngineContext, work: SweepWork): Promise<str
 
 const reachedScope = async (work: SweepWork, signal: AbortSignal): Promise<{ scope: string } | { error: string }> => {
   try {
-    const answer = await withDeadline('reading the account', work.provider.callDeadlineSeconds * 1000, signal, (inner) => work.provider.scope(work.config, { signal: inner }))
+    const answer = await withDeadline('reading the account', work.provider.callDeadlineSeconds * 1000, signal, (inner) =>
+      work.provider.scope(work.config, { signal: inner }),
+    )
     return answer.kind === 'known' ? { scope: answer.scope } : { error: answer.error }
   } catch (error) {
     return { error: errorText(error) }

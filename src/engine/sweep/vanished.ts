@@ -28,9 +28,18 @@ const absenceOf = (row: FindingRow | undefined): Absence | null =>
     : { firstAt: row.standing_since, lastAt: row.last_complete_at, count: row.complete_sightings }
 
 const readExactly = async (work: SweepWork, unseen: Unseen, signal: AbortSignal): Promise<ExactRead> => {
-  const identity = { scope: unseen.scope as ScopeId, location: unseen.location, kind: unseen.kind, nativeId: unseen.nativeId, immutableId: unseen.immutableId, facts: unseen.facts }
+  const identity = {
+    scope: unseen.scope as ScopeId,
+    location: unseen.location,
+    kind: unseen.kind,
+    nativeId: unseen.nativeId,
+    immutableId: unseen.immutableId,
+    facts: unseen.facts,
+  }
   try {
-    const read = await withDeadline('an exact read', work.provider.callDeadlineSeconds * 1000, signal, (inner) => work.provider.read(identity, work.config, { signal: inner }))
+    const read = await withDeadline('an exact read', work.provider.callDeadlineSeconds * 1000, signal, (inner) =>
+      work.provider.read(identity, work.config, { signal: inner }),
+    )
     return read.kind
   } catch {
     return 'unknown'
@@ -38,16 +47,35 @@ const readExactly = async (work: SweepWork, unseen: Unseen, signal: AbortSignal)
 }
 
 /** Judges what the ledger expects and the listing did not show; asks the provider only where two inventories agree. */
-export const judgeVanished = async (context: EngineContext, work: SweepWork, expected: Expected, inventory: Inventory, signal: AbortSignal): Promise<Vanished[]> => {
+export const judgeVanished = async (
+  context: EngineContext,
+  work: SweepWork,
+  expected: Expected,
+  inventory: Inventory,
+  signal: AbortSignal,
+): Promise<Vanished[]> => {
   if (expected.unseen.length === 0) return []
   const open = await context.store.read(({ db }) =>
-    db.selectFrom('findings').selectAll().where('project', '=', work.backend.project).where('backend', '=', work.backend.name).where('code', '=', 'not-seen').where('state', '=', 'open').execute(),
+    db
+      .selectFrom('findings')
+      .selectAll()
+      .where('project', '=', work.backend.project)
+      .where('backend', '=', work.backend.name)
+      .where('code', '=', 'not-seen')
+      .where('state', '=', 'open')
+      .execute(),
   )
   const before = new Map(open.map((row) => [row.target_id, row]))
   const policy = { visibilityMs: work.provider.visibilitySeconds * 1000, marginMs: work.marginMs }
   const judged: Vanished[] = []
   for (const unseen of expected.unseen) {
-    const absence = advanceAbsence(absenceOf(before.get(unseen.instance.id)), unseen, false, completeCell(inventory, unseen.location, unseen.kind), policy)
+    const absence = advanceAbsence(
+      absenceOf(before.get(unseen.instance.id)),
+      unseen,
+      false,
+      completeCell(inventory, unseen.location, unseen.kind),
+      policy,
+    )
     const first = missing(unseen, absence, null, policy)
     const decision = first.kind === 'read' ? missing(unseen, absence, await readExactly(work, unseen, signal), policy) : first
     judged.push({ unseen, absence, proved: decision.kind === 'missing' })
@@ -60,13 +88,23 @@ const end = async (tx: Tx, work: SweepWork, { unseen }: Vanished, now: number): 
   const [instance] = await lockInstances(tx, [unseen.instance.id])
   // Something changed meanwhile: the next sweep looks again.
   if (!instance || instance.changed_at !== unseen.instance.changedAt || instance.state !== unseen.instance.state) return
-  await tx.db.updateTable('instances').set({ state: 'terminated', changed_at: now, terminated_at: now, due_at: null }).where('id', '=', instance.id).execute()
-  await tx.db.updateTable('attempts').set({ outcome: 'absent', ended_at: now }).where('id', '=', unseen.attemptId as AttemptId).execute()
+  await tx.db
+    .updateTable('instances')
+    .set({ state: 'terminated', changed_at: now, terminated_at: now, due_at: null })
+    .where('id', '=', instance.id)
+    .execute()
+  await tx.db
+    .updateTable('attempts')
+    .set({ outcome: 'absent', ended_at: now })
+    .where('id', '=', unseen.attemptId as AttemptId)
+    .execute()
   await closeOwners(tx, [unseen.ref as Ref])
   const message = `${unseen.kind} ${unseen.nativeId} is gone, and nothing of ours removed it`
   const targets = [...(lease ? [leaseTarget(lease)] : []), instanceTarget(instance)]
   if (lease && (isLive(lease.state) || lease.release_deletes === 0)) {
-    const failed = isLive(lease.state) ? { state: 'failed' as const, failure_code: 'resource_missing', failure_error: message, ended_at: now } : {}
+    const failed = isLive(lease.state)
+      ? { state: 'failed' as const, failure_code: 'resource_missing', failure_error: message, ended_at: now }
+      : {}
     await tx.db
       .updateTable('leases')
       .set({ ...failed, release_deletes: lease.release_deletes === 0 ? 1 : lease.release_deletes, updated_at: now, due_at: null })
@@ -100,11 +138,31 @@ export const noteVanished = async (tx: Tx, work: SweepWork, vanished: readonly V
         message: `${unseen.kind} ${unseen.nativeId} was not in the last complete inventory`,
         evidence: { ref: unseen.ref, resource: resourceKey(work.backend.provider, unseen.location, unseen.nativeId) },
         fingerprint: unseen.immutableId,
-        sweep: { backend: work.backend.name, ref: unseen.ref as Ref, attempt_id: unseen.attemptId as AttemptId, standing_since: absence.firstAt, complete_sightings: absence.count, last_complete_at: absence.lastAt, sweep_id: null },
+        sweep: {
+          backend: work.backend.name,
+          ref: unseen.ref as Ref,
+          attempt_id: unseen.attemptId as AttemptId,
+          standing_since: absence.firstAt,
+          complete_sightings: absence.count,
+          last_complete_at: absence.lastAt,
+          sweep_id: null,
+        },
       })
   }
   // Seen again: the absence is over.
   const still = new Set(vanished.map((one) => one.unseen.instance.id as InstanceId))
-  const open = await tx.db.selectFrom('findings').select('target_id').where('project', '=', work.backend.project).where('backend', '=', work.backend.name).where('code', '=', 'not-seen').where('state', '=', 'open').execute()
-  await resolveAbout(tx, 'instance', open.map((row) => row.target_id).filter((id) => !still.has(id as InstanceId)), 'not-seen')
+  const open = await tx.db
+    .selectFrom('findings')
+    .select('target_id')
+    .where('project', '=', work.backend.project)
+    .where('backend', '=', work.backend.name)
+    .where('code', '=', 'not-seen')
+    .where('state', '=', 'open')
+    .execute()
+  await resolveAbout(
+    tx,
+    'instance',
+    open.map((row) => row.target_id).filter((id) => !still.has(id as InstanceId)),
+    'not-seen',
+  )
 }

@@ -238,7 +238,13 @@ export const openCloud = (path: string, now: () => number = Date.now): Cloud => 
         const [which, ...value] = filter === 'tagged' ? ['(ref is not null or tags is null)'] : ['ref = ?', filter.ref]
         const found = database.all<Row>(
           `select * from resources where location = ? and kind = ? and seq > ? and created_at <= ? and visible_at <= ? and ${which} order by seq limit ?`,
-          ...[location, kind, after, at - olderThanMs, at, ...value, size + 1],
+          location,
+          kind,
+          after,
+          at - olderThanMs,
+          at,
+          ...value,
+          size + 1,
         )
         const page = found.slice(0, size)
         const beside = neighbours(page)

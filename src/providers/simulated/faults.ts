@@ -81,7 +81,13 @@ export const addFault = (database: Database, fault: FaultSpec): Fault => {
     const { operation, effect, count, lengthMs, page, location, kind } = fault
     const id = database.run(
       'insert into faults (operation, effect, remaining, length_ms, page, location, kind) values (?, ?, ?, ?, ?, ?, ?)',
-      ...[operation, effect, count, lengthMs, page, location, kind],
+      operation,
+      effect,
+      count,
+      lengthMs,
+      page,
+      location,
+      kind,
     )
     return faultOf(database.one<FaultRow>('select * from faults where id = ?', id) as FaultRow)
   })

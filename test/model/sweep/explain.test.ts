@@ -37,7 +37,7 @@ describe('the explanation of a verdict', () => {
     const free = { quarantine: { fingerprint: 'f', firstSeenAt: T - hour, lastSeenAt: T, timesSeen: 2 } }
     expect(held(free)).toEqual([])
     expect(lines(free).at(-1)).toBe(
-      'What would change this verdict: nothing holds it back; the next sweep takes it unless a hold or a keep label on it',
+      'What would change this verdict: a hold or a keep label on it; nothing holds it back, and the next sweep takes it',
     )
     expect(held({ ...free, mode: 'report' })).toEqual([expect.stringContaining('the mode is report')])
     expect(held({ ...free, stoppedBy: 'freeze' })).toEqual(['Held back by: freeze'])

@@ -40,6 +40,10 @@ describe('groups (orphans R18, R19, U14)', () => {
     expect(groups(machine(), other('i-2', { tags: { installation: 'inst0002' } }))).toHaveLength(2)
   })
 
+  it('a machine that lost its installation’s tag is still the machine of its disk', () => {
+    expect(groups(machine({ tags: { installation: null } }), internal('disk'))).toEqual([['i-1', 'disk-1']])
+  })
+
   it('what has lost its owner is still a group (orphans R19)', () => {
     const [group, ...rest] = formGroups([internal('disk', { attachedTo: [] })], 'machine')
     expect(rest).toEqual([])

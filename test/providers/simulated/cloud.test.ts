@@ -223,7 +223,7 @@ describe('the configuration', () => {
   })
 
   it('takes null as missing, and a relative path as one in the data folder', () => {
-    const { parseConfig } = account.provider
+    const parseConfig = (config: unknown) => account.provider.parseConfig(config)
     expect(parseConfig({ pageSize: null, locations: null, path: null })).toEqual(parseConfig({}))
     expect(parseConfig({ path: 'other.db' })).toMatchObject({ path: join(account.folder, 'other.db') })
     expect(parseConfig({})).toMatchObject({ path: account.path, locations: ['sim-a', 'sim-b'], visibilitySeconds: 0, deleteSeconds: 0 })

@@ -1,0 +1,183 @@
+/** I5, I6 and I10 over generated worlds: what may be called an orphan, against the truth about it. */
+import { describe, expect, it } from 'vitest'
+import type { RefEvidence, SweepPolicy } from '../../../src/model/evidence.ts'
+import { formGroups, identityKey, type Group } from '../../../src/model/group.ts'
+import { judge, type Verdict } from '../../../src/model/verdict.ts'
+import { clock } from '../../model/sweep/build.ts'
+import { dies, holdsFor, patience, tapeOf, worldsEach, type Property } from './tape.ts'
+import { tapeLength, worldOf, type Truth, type World } from './world.ts'
+
+type Decide = (group: Group, world: World) => Verdict
+const real: Decide = (group, world) => judge(group, world.evidence, world.inventory, clock, world.policy)
+
+interface Orphan {
+  group: Group
+  world: World
+  truths: Truth[]
+}
+const orphansOf = (world: World, decide: Decide): Orphan[] =>
+  formGroups(world.listed, world.policy.ownerKind)
+    .filter((group) => decide(group, world).kind === 'orphan')
+    .map((group) => ({ group, world, truths: group.members.map((member) => world.truth.get(identityKey(member))!) }))
+
+const each =
+  (check: (orphan: Orphan) => void): Property<Decide> =>
+  (tape, decide) => {
+    for (const orphan of orphansOf(worldOf(tape), decide)) check(orphan)
+  }
+
+/** I5: what lost its owner in a listing has lost it in truth. */
+const i5 = each(({ group, world }) => {
+  if (group.owner !== null) return
+  const owner = [...world.truth.values()].find(
+    (one) =>
+      one.seen.resource.kind === 'machine' &&
+      one.maker === 'ours' &&
+      `token-${one.attempt}` === group.token &&
+      one.seen.resource.scope === world.policy.scope,
+  )
+  if (owner !== undefined) throw new Error(`${identityKey(owner.seen)} exists, and a failed listing was read as empty`)
+})
+
+/** I6: every member was truly made by an attempt of ours, and still says so. */
+const i6 = each(({ truths }) => {
+  for (const one of truths)
+    if (one.maker !== 'ours' || !one.intact) throw new Error(`${identityKey(one.seen)} is no proved property of ours: ${one.maker}`)
+})
+
+/** I10: nobody current holds any of it. */
+const i10 = each(({ group, truths, world }) => {
+  const { instance, lease, ledger } = world.evidence
+  const active = instance !== null && ['provisioning', 'idle', 'busy'].includes(instance.state)
+  const leased = lease !== null && (['provisioning', 'active'].includes(lease.state) || lease.retained)
+  for (const { seen, attempt } of truths) {
+    if ((active || leased) && instance?.boundAttemptId === `at_${attempt}`) throw new Error(`${identityKey(seen)} is what somebody holds`)
+    if (seen.labels === null) throw new Error('its labels can not be read')
+    for (const [key, value] of Object.entries(seen.labels as Record<string, string>))
+      if (key.toLowerCase().endsWith('keep') && value !== 'false') throw new Error('somebody keeps it')
+  }
+  if (ledger?.project !== 'default') throw new Error('it is another project’s')
+  for (const hold of world.policy.holds) {
+    const hit =
+      hold.targetType === 'resource'
+        ? group.members.some((member) => hold.targetId.endsWith(`/${member.resource.location}/${member.resource.nativeId}`))
+        : hold.targetType !== 'lease' || lease !== null
+    if (hit) throw new Error(`hold on ${hold.targetType}`)
+  }
+})
+
+const withEvidence =
+  (change: (evidence: RefEvidence) => RefEvidence): Decide =>
+  (group, world) =>
+    judge(group, change(world.evidence), world.inventory, clock, world.policy)
+const withPolicy =
+  (change: (policy: SweepPolicy) => SweepPolicy): Decide =>
+  (group, world) =>
+    judge(group, world.evidence, world.inventory, clock, change(world.policy))
+const withMembers =
+  (change: (group: Group) => Group): Decide =>
+  (group, world) =>
+    real(change(group), world)
+
+describe('absence needs coverage (I5)', () => {
+  it(`holds in ${worldsEach} worlds`, { timeout: patience }, () => holdsFor(tapeLength, i5, real, worldsEach))
+  it('finds out who takes a failed page for an empty one', () =>
+    dies<Decide>(tapeLength, i5, (group, world) => judge(group, world.evidence, world.blindInventory, clock, world.policy)))
+})
+
+describe('a deletion needs two proofs (I6)', () => {
+  it(`holds in ${worldsEach} worlds`, { timeout: patience }, () => holdsFor(tapeLength, i6, real, worldsEach))
+  it('finds out who takes a tag for a fact fixed at creation', () =>
+    dies(
+      tapeLength,
+      i6,
+      withMembers((group) => {
+        const members = group.members.map((member) => ({ ...member, fixedAttemptToken: member.tags.attempt }))
+        return { ...group, members, owner: group.owner && members[0]! }
+      }),
+    ))
+  it('finds out who proves the first member only', () =>
+    dies(
+      tapeLength,
+      i6,
+      withMembers((group) => ({ ...group, members: group.members.slice(0, 1) })),
+    ))
+  it('finds out who does not compare the tags', () =>
+    dies(tapeLength, i6, (group, world) => {
+      const verdict = real(group, world)
+      return verdict.reason === 'contradiction.tags-disagree' ? ({ ...verdict, kind: 'orphan' } as unknown as Verdict) : verdict
+    }))
+})
+
+describe('what is held outranks what is written on it (I10)', () => {
+  it(`holds in ${worldsEach} worlds`, { timeout: patience }, () => holdsFor(tapeLength, i10, real, worldsEach))
+  it('finds out who does not ask the lease', () =>
+    dies(
+      tapeLength,
+      i10,
+      withEvidence((evidence) => ({ ...evidence, lease: null })),
+    ))
+  it('finds out who does not ask for holds', () =>
+    dies(
+      tapeLength,
+      i10,
+      withPolicy((policy) => ({ ...policy, holds: [] })),
+    ))
+  it('finds out who reads unreadable labels as none', () =>
+    dies(
+      tapeLength,
+      i10,
+      withMembers((group) => {
+        const members = group.members.map((member) => ({ ...member, labels: member.labels ?? {} }))
+        return { ...group, members, owner: group.owner && members[0]! }
+      }),
+    ))
+  it('finds out who reads the labels of one member only', () =>
+    dies(
+      tapeLength,
+      i10,
+      withMembers((group) => {
+        const members = group.members.map((member, i) => (i === 0 ? member : { ...member, labels: {} }))
+        return { ...group, members }
+      }),
+    ))
+  it('finds out who takes what an active instance lost sight of', () =>
+    dies<Decide>(tapeLength, i10, (group, world) => {
+      const verdict = real(group, world)
+      return verdict.reason === 'missing.owner' ? ({ ...verdict, kind: 'orphan' } as unknown as Verdict) : verdict
+    }))
+  it('finds out who takes another project’s', () =>
+    dies(
+      tapeLength,
+      i10,
+      withEvidence((evidence) => ({ ...evidence, ledger: evidence.ledger && { ...evidence.ledger, project: 'default' } })),
+    ))
+})
+
+describe('the worlds themselves', () => {
+  it('hold every kind of verdict that one group can get, and many orphans: nothing above is true for want of cases', () => {
+    const seen = new Map<string, number>()
+    const random = mulberry(7)
+    for (let i = 0; i < 3000; i++) {
+      const world = worldOf(tapeOf(Uint8Array.from({ length: tapeLength }, () => Math.floor(random() * 256))))
+      for (const group of formGroups(world.listed, 'machine')) {
+        const { kind } = real(group, world)
+        seen.set(kind, (seen.get(kind) ?? 0) + 1)
+      }
+    }
+    const expected = ['tracked', 'held', 'inFlight', 'settling', 'orphan', 'missing', 'foreign', 'contradiction', 'protected', 'unseen']
+    expect([...seen.keys()].toSorted()).toEqual(expected.toSorted())
+    expect(seen.get('orphan')).toBeGreaterThan(300)
+  })
+})
+
+/** A small generator of numbers from 0 to 1, the same on every run. */
+function mulberry(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
