@@ -15,6 +15,7 @@ export const errorCodes = {
   create_canceled: { status: 409, text: 'This create was cancelled.' },
   provider_mismatch: { status: 409, text: 'The lease is of another provider than expected.' },
   already_exists: { status: 409, text: 'The name is taken.' },
+  sweep_disabled: { status: 409, text: 'Nothing can be swept there: the mode is off, or the provider can not list.' },
   in_use: { status: 409, text: 'It is still in use.' },
   payload_too_large: { status: 413, text: 'The body is larger than is taken.' },
   unsupported_media_type: { status: 415, text: 'The body must be JSON.' },

@@ -1,5 +1,5 @@
 /** What needs time or a person: durable, and not repeated while it stands (orphans U6). */
-import type { Selectable } from 'kysely'
+import { sql, type Selectable } from 'kysely'
 import { forUpdate } from './bulk.ts'
 import type { FindingsTable } from './schema.ts'
 import type { Session, Tx } from './store.ts'
@@ -30,7 +30,7 @@ export type SweepColumns = Pick<
   FindingRow,
   'backend' | 'ref' | 'attempt_id' | 'standing_since' | 'complete_sightings' | 'last_complete_at' | 'sweep_id'
 >
-const unswept: SweepColumns = {
+export const unswept: SweepColumns = {
   backend: null,
   ref: null,
   attempt_id: null,
@@ -129,14 +129,40 @@ export const resolveFindings = async (
 export interface FindingFilter {
   project: string | null
   state: 'open' | 'resolved' | null
+  /** Missing or empty: of every code. */
+  codes?: readonly string[]
+  backend?: string | null
   limit: number
 }
+
+/** Of a backend are what its sweeps found, what is about itself, and what is about its instances. */
+const ofBackend = (backend: string) =>
+  sql<boolean>`(backend = ${backend} or (target_type = 'backend' and target_name = ${backend})
+    or exists (select 1 from instances i where i.ref = findings.ref and i.backend = ${backend}))`
+
 export const listFindings = (session: Session, filter: FindingFilter): Promise<FindingRow[]> =>
   session.db
     .selectFrom('findings')
     .selectAll()
     .$if(filter.project !== null, (query) => query.where('project', '=', filter.project))
     .$if(filter.state !== null, (query) => query.where('state', '=', filter.state as 'open'))
+    .$if((filter.codes ?? []).length > 0, (query) => query.where('code', 'in', filter.codes as string[]))
+    .$if(filter.backend != null, (query) => query.where(ofBackend(filter.backend as string)))
     .orderBy('last_seen_at', 'desc')
+    .orderBy('id', 'desc')
     .limit(filter.limit)
     .execute()
+
+/** Newest last. @param targetType null: of every type */
+export const findingsAbout = (session: Session, targetType: string | null, targetId: string): Promise<FindingRow[]> =>
+  session.db
+    .selectFrom('findings')
+    .selectAll()
+    .where('target_id', '=', targetId)
+    .$if(targetType !== null, (query) => query.where('target_type', '=', targetType as string))
+    .orderBy('last_seen_at')
+    .orderBy('id')
+    .execute()
+
+export const findingById = (session: Session, id: string): Promise<FindingRow | undefined> =>
+  session.db.selectFrom('findings').selectAll().where('id', '=', id).executeTakeFirst()

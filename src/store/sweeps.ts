@@ -23,12 +23,23 @@ export const finishSweep = async (tx: Tx, id: string, outcome: string, certifica
   return result.numUpdatedRows > 0n
 }
 
-export const listSweeps = (session: Session, project: string, backend: string, limit: number): Promise<SweepRow[]> =>
+export interface SweepFilter {
+  project: string | null
+  backend: string | null
+  limit: number
+}
+
+/** Newest first. */
+export const listSweeps = (session: Session, filter: SweepFilter): Promise<SweepRow[]> =>
   session.db
     .selectFrom('sweeps')
     .selectAll()
-    .where('project', '=', project)
-    .where('backend', '=', backend)
+    .$if(filter.project !== null, (query) => query.where('project', '=', filter.project as string))
+    .$if(filter.backend !== null, (query) => query.where('backend', '=', filter.backend as string))
     .orderBy('started_at', 'desc')
-    .limit(limit)
+    .orderBy('id', 'desc')
+    .limit(filter.limit)
     .execute()
+
+export const sweepById = (session: Session, id: string): Promise<SweepRow | undefined> =>
+  session.db.selectFrom('sweeps').selectAll().where('id', '=', id).executeTakeFirst()

@@ -15,12 +15,12 @@ if (unknown || (values.database !== undefined && !['sqlite', 'postgresql'].inclu
   process.stderr.write(`usage: npm run bench [-- --only ${Object.keys(benches).join('|')}] [--database sqlite|postgresql] [--json]\n`)
   process.exit(2)
 }
-const { make, stop } = await databases(values.database)
+const opened = await databases(values.database)
 const rows: Row[] = []
 try {
   for (const [name, bench] of Object.entries(benches)) {
     if (values.only !== undefined && values.only !== name) continue
-    for (const open of make) {
+    for (const open of opened.make) {
       const database = await open()
       const measured = await bench(database)
       await database.drop()
@@ -29,6 +29,6 @@ try {
     }
   }
 } finally {
-  await stop()
+  await opened.stop()
 }
 process.stdout.write(values.json ? `${JSON.stringify(rows, null, 2)}\n` : `\n${table(rows)}\n`)

@@ -13,7 +13,7 @@ export interface Certificate {
   guard: string
   counts: { listed: number; expected: number; seen: number; groups: number; oursInScope: number }
   verdicts: Record<string, number>
-  plan: { kind: string; id: string | null; removals: string[]; waiting: number; why: string | null } | null
+  plan: { kind: string; id: string | null; removals: string[]; waiting: number; why: string | null; whatToDo: string | null } | null
   outcome: string
   why: readonly string[]
   error: string | null
@@ -22,8 +22,9 @@ export interface Certificate {
 const planOf = (plan: PlanDecision | null): Certificate['plan'] => {
   if (plan === null || plan.kind === 'empty') return null
   if (plan.kind === 'wait')
-    return { kind: 'wait', id: plan.id, removals: [], waiting: plan.entries.length, why: `${plan.why}; ${plan.whatToDo}` }
-  return { kind: 'begin', id: plan.id, removals: plan.entries.map((entry) => entry.target), waiting: plan.later.length, why: plan.why }
+    return { kind: 'wait', id: plan.id, removals: [], waiting: plan.entries.length, why: plan.why, whatToDo: plan.whatToDo }
+  const removals = plan.entries.map((entry) => entry.target)
+  return { kind: 'begin', id: plan.id, removals, waiting: plan.later.length, why: plan.why, whatToDo: null }
 }
 
 export const certificateOf = (

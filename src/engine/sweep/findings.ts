@@ -6,11 +6,13 @@ import { countsFor, type Inventory } from '../../model/inventory.ts'
 import { reportDueAt } from '../../model/sweep.ts'
 import { reasonOf } from '../../model/verdict-reasons.ts'
 import type { Verdict } from '../../model/verdict.ts'
+import { resourceKey } from '../../model/removal.ts'
 import type { AttemptId, Ref } from '../../model/ids.ts'
+import type { Contradiction } from '../../providers/contract.ts'
 import type { FindingRow } from '../../store/findings.ts'
-import { markReported } from '../../store/findings.ts'
+import { markReported, unswept } from '../../store/findings.ts'
 import { appendEvents } from '../../store/events.ts'
-import type { Tx } from '../../store/store.ts'
+import type { Session, Tx } from '../../store/store.ts'
 import { event, reportFinding, resolveAbout, type Target } from '../record.ts'
 import type { Judged } from './judge-all.ts'
 import type { SweepWork } from './load.ts'
@@ -28,7 +30,12 @@ const codeOf = (verdict: Verdict): FindingCode | null => {
       return 'stuck'
     case 'protected':
       return 'protected'
-    default:
+    case 'contradiction':
+    case 'held':
+    case 'missing':
+    case 'settling':
+    case 'tracked':
+    case 'unseen':
       return 'contradiction'
   }
 }
@@ -56,14 +63,26 @@ export interface SweepNote {
   scope: string
 }
 
+/** By a reason other than orphan it is another finding: the same resource judged anew. */
+const fingerprintOf = (work: SweepWork, judged: Judged, code: FindingCode): string =>
+  sha256(fingerprintText(work.backend.provider, judged.group) + (code === 'orphan' ? '' : judged.verdict.reason))
+
+/** How an inventory moves the quarantine of an orphan. A dry run asks the same, and writes nothing. */
+export const advanceOrphan = (work: SweepWork, inventory: Inventory, judged: Judged, before: FindingRow | undefined): Noted => {
+  const moved = advance(quarantineOf(before), {
+    kind: 'orphan',
+    fingerprint: fingerprintOf(work, judged, 'orphan'),
+    at: inventory.startedAt,
+    complete: countsFor(inventory, judged.group.location, work.provider.ownerKind),
+  })
+  return { judged, quarantine: moved.kind === 'ended' ? null : moved.quarantine, changed: moved.kind === 'changed' }
+}
+
 const noteOne = async (tx: Tx, note: SweepNote, judged: Judged, code: FindingCode, before: FindingRow | undefined): Promise<Noted> => {
   const { work, inventory } = note
   const { verdict, group, evidence } = judged
-  const fingerprint = sha256(fingerprintText(work.backend.provider, group) + (code === 'orphan' ? '' : verdict.reason))
-  const complete = countsFor(inventory, group.location, work.provider.ownerKind)
-  const at = inventory.startedAt
-  const moved = code === 'orphan' ? advance(quarantineOf(before), { kind: 'orphan', fingerprint, at, complete }) : null
-  const quarantine = moved === null || moved.kind === 'ended' ? null : moved.quarantine
+  const noted = code === 'orphan' ? advanceOrphan(work, inventory, judged, before) : { judged, quarantine: null, changed: false }
+  const { quarantine } = noted
   const members = group.members.map((member) => ({ ...member.resource, name: member.name, state: member.providerState }))
   await reportFinding(tx, {
     code,
@@ -79,7 +98,7 @@ const noteOne = async (tx: Tx, note: SweepNote, judged: Judged, code: FindingCod
       token: group.token,
     },
     // An incomplete inventory neither counts nor resets: the fingerprint that stands stays with its quarantine.
-    fingerprint: quarantine?.fingerprint ?? fingerprint,
+    fingerprint: quarantine?.fingerprint ?? fingerprintOf(work, judged, code),
     sweep: {
       backend: work.backend.name,
       ref: (group.ref ?? null) as Ref | null,
@@ -92,7 +111,7 @@ const noteOne = async (tx: Tx, note: SweepNote, judged: Judged, code: FindingCod
       sweep_id: note.sweepId,
     },
   })
-  return { judged, quarantine, changed: moved?.kind === 'changed' }
+  return noted
 }
 
 /** A standing finding is told again when its time has come; a change or an appearance is told at once anyway (orphans R68). */
@@ -112,7 +131,8 @@ const remind = async (tx: Tx, work: SweepWork, row: FindingRow): Promise<void> =
   ])
 }
 
-const openOf = (tx: Tx, work: SweepWork): Promise<FindingRow[]> =>
+/** What earlier sweeps of this backend left standing about resources. */
+export const openOf = (tx: Session, work: SweepWork): Promise<FindingRow[]> =>
   tx.db
     .selectFrom('findings')
     .selectAll()
@@ -125,8 +145,27 @@ const openOf = (tx: Tx, work: SweepWork): Promise<FindingRow[]> =>
 const locationOf = (row: FindingRow): string =>
   (JSON.parse(row.evidence) as { members?: { location?: string }[] }).members?.[0]?.location ?? ''
 
+/** What the provider itself found at odds with a ref of ours, such as a process that copied one: told, never touched. */
+const noteContradiction = async (tx: Tx, note: SweepNote, target: string, { nativeId, location, why }: Contradiction): Promise<void> => {
+  await reportFinding(tx, {
+    code: 'contradiction',
+    project: note.work.backend.project,
+    scope: note.scope,
+    target: { type: 'resource', id: target, name: target },
+    message: why,
+    evidence: { why, members: [{ nativeId, location }] },
+    fingerprint: sha256(why),
+    sweep: { ...unswept, backend: note.work.backend.name, sweep_id: note.sweepId },
+  })
+}
+
 /** Writes the findings of one sweep; the caller has checked the fence. Nothing is resolved on the word of an incomplete inventory (I5). */
-export const noteFindings = async (tx: Tx, note: SweepNote, judged: readonly Judged[]): Promise<Noted[]> => {
+export const noteFindings = async (
+  tx: Tx,
+  note: SweepNote,
+  judged: readonly Judged[],
+  contradictions: readonly Contradiction[],
+): Promise<Noted[]> => {
   const { work, inventory } = note
   const before = await openOf(tx, work)
   const known = new Map(before.map((row) => [`${row.code} ${row.target_id}`, row]))
@@ -140,6 +179,15 @@ export const noteFindings = async (tx: Tx, note: SweepNote, judged: readonly Jud
     standing.add(key)
     const row = known.get(key)
     noted.push(await noteOne(tx, note, one, code, row))
+    if (row) await remind(tx, work, row)
+  }
+  for (const one of contradictions) {
+    const target = resourceKey(work.backend.provider, one.location, one.nativeId)
+    const key = `contradiction ${target}`
+    if (standing.has(key)) continue
+    standing.add(key)
+    await noteContradiction(tx, note, target, one)
+    const row = known.get(key)
     if (row) await remind(tx, work, row)
   }
   const over = before.filter(

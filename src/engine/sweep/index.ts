@@ -3,7 +3,6 @@
  * one transaction with its events (orphans R35-R41, R76-R83).
  */
 import { uuidv7Hex } from '../../lib/ids.ts'
-import { cellsNot } from '../../model/inventory.ts'
 import { afterSweep, nextDue, sweepOutcome, type Ended, type SweepFacts } from '../../model/sweep.ts'
 import type { SweepMode } from '../../model/sweep-settings.ts'
 import { unlocked, stillHeld } from '../../store/due.ts'
@@ -14,7 +13,8 @@ import type { EngineContext } from '../context.ts'
 import type { Held, PipelineSpec } from '../pipeline.ts'
 import { reportFinding, resolveAbout } from '../record.ts'
 import { certificateOf } from './certificate.ts'
-import { noteFindings } from './findings.ts'
+import { noteDenied } from './denied.ts'
+import { noteFindings, type Noted } from './findings.ts'
 import { gateReasons } from './gate.ts'
 import { loadSweep, type SweepWork } from './load.ts'
 import { beginPlan, eligibleOrphans, planSweep, type Planned } from './plan.ts'
@@ -32,7 +32,14 @@ const nothingFound = {
   newlyDenied: 0,
 }
 
-const giveBack = (
+/** A request that came while this sweep was under way is not answered by it: the row is due again at once. */
+const dueAfter = async (tx: Tx, work: SweepWork, failures: number): Promise<number> => {
+  const row = await tx.db.selectFrom('cleanups').select('requested_at').where('id', '=', work.cleanup.id).executeTakeFirst()
+  if (row && row.requested_at !== null && row.requested_at !== work.cleanup.requested_at) return tx.now
+  return nextDue(tx.now, work.settings.intervalMs.value, failures, Math.random())
+}
+
+const giveBack = async (
   tx: Tx,
   work: SweepWork,
   values: Partial<{ clean_at: number | null; clean_mode: string | null; failures: number; listed_at: number; outcome: string }>,
@@ -40,67 +47,49 @@ const giveBack = (
 ) =>
   tx.db
     .updateTable('cleanups')
-    .set({ ...values, ...unlocked(nextDue(tx.now, work.settings.intervalMs.value, failures, Math.random())) })
+    .set({ ...values, ...unlocked(await dueAfter(tx, work, failures)) })
     .where('id', '=', work.cleanup.id)
     .execute()
 
-/** Denied kinds are findings of their own: reported once, and over when they can be listed again (orphans R102). */
-const noteDenied = async (tx: Tx, work: SweepWork, inspected: Inspected): Promise<number> => {
-  const { name, project, provider } = work.backend
-  const open = await tx.db
-    .selectFrom('findings')
-    .select('target_id')
-    .where('code', '=', 'denied-kind')
-    .where('state', '=', 'open')
-    .where('project', '=', project)
-    .where('backend', '=', name)
-    .execute()
-  const known = new Set(open.map((row) => row.target_id))
-  const denied = cellsNot(inspected.inventory, 'complete').flatMap((cell) =>
-    cell.state.kind === 'denied' ? [{ cell, permission: cell.state.permission }] : [],
-  )
-  const keyOf = (location: string, kind: string): string => `${provider}/${location}/${kind}`
-  for (const { cell, permission } of denied) {
-    const key = keyOf(cell.location, cell.kind)
-    await reportFinding(tx, {
-      code: 'denied-kind',
-      project,
-      scope: inspected.scope,
-      target: { type: 'kind', id: key, name: key },
-      message: `${cell.kind} in ${cell.location} may not be listed: ${permission}`,
-      evidence: { permission },
-      sweep: {
-        backend: name,
-        ref: null,
-        attempt_id: null,
-        standing_since: null,
-        complete_sightings: 0,
-        last_complete_at: null,
-        sweep_id: null,
-      },
-    })
-  }
-  const now = new Set(denied.map(({ cell }) => keyOf(cell.location, cell.kind)))
-  await resolveAbout(
-    tx,
-    'kind',
-    [...known].filter((key) => !now.has(key)),
-    'denied-kind',
-  )
-  return [...now].filter((key) => !known.has(key)).length
-}
-
-interface Noted {
+interface Recorded {
   facts: SweepFacts
   plan: Planned | null
 }
 
-const noteInspected = async (tx: Tx, work: SweepWork, inspected: Inspected, sweepId: string): Promise<Noted> => {
-  const noted = await noteFindings(tx, { sweepId, work, inventory: inspected.inventory, scope: inspected.scope }, inspected.judged)
+/** What an inspected sweep comes to. A dry run asks the same. */
+export const factsOf = (
+  inspected: Inspected,
+  noted: readonly Noted[],
+  decided: { eligible: number; plan: Planned | null; newlyDenied: number },
+): SweepFacts => {
+  const { plan } = decided
+  const orphans = noted.filter((one) => one.judged.verdict.kind === 'orphan').length
+  return {
+    listing: 'listed',
+    inventory: inspected.inventory,
+    verdicts: inspected.verdicts,
+    deletionsFailed: plan?.failing ?? 0,
+    deletionsInProgress: (plan?.inProgress ?? 0) + (plan?.decision.kind === 'begin' ? plan.decision.entries.length : 0),
+    inQuarantine: orphans - decided.eligible,
+    awaitingApproval: plan?.decision.kind === 'wait' ? plan.decision.entries.length : 0,
+    awaitingLimit: plan?.decision.kind === 'begin' ? plan.decision.later.length : 0,
+    changed: noted.filter((one) => one.changed).length,
+    newlyDenied: decided.newlyDenied,
+    notSeen: inspected.vanished.filter((one) => !one.proved && one.absence !== null).length,
+  }
+}
+
+export const factsWithout = (inspection: Exclude<Inspection, Inspected>): SweepFacts => ({
+  ...nothingFound,
+  listing: inspection.kind === 'stranded' ? 'stranded' : 'raised',
+  inventory: null,
+})
+
+const noteInspected = async (tx: Tx, work: SweepWork, inspected: Inspected, sweepId: string): Promise<Recorded> => {
+  const noted = await noteFindings(tx, { sweepId, work, inventory: inspected.inventory, scope: inspected.scope }, inspected.judged, inspected.listing.contradictions)
   await noteVanished(tx, work, inspected.vanished)
   const newlyDenied = await noteDenied(tx, work, inspected)
   await resolveAbout(tx, 'backend', [`${work.backend.project}/${work.backend.name}`], 'scope-stranded')
-  const orphans = noted.filter((one) => one.judged.verdict.kind === 'orphan')
   const eligible = eligibleOrphans(work, noted, tx.now)
   const plan = work.settings.mode.value === 'delete' ? await planSweep(tx, inspected.scope, eligible, inspected.oursInScope, tx.now) : null
   const begun = plan?.decision.kind === 'begin' ? plan.decision.entries : []
@@ -119,19 +108,7 @@ const noteInspected = async (tx: Tx, work: SweepWork, inspected: Inspected, swee
   else await resolveAbout(tx, 'backend', [planTarget.id], 'plan-waiting')
   return {
     plan,
-    facts: {
-      listing: 'listed',
-      inventory: inspected.inventory,
-      verdicts: inspected.verdicts,
-      deletionsFailed: plan?.failing ?? 0,
-      deletionsInProgress: (plan?.inProgress ?? 0) + begun.length,
-      inQuarantine: orphans.length - eligible.length,
-      awaitingApproval: waiting?.entries.length ?? 0,
-      awaitingLimit: plan?.decision.kind === 'begin' ? plan.decision.later.length : 0,
-      changed: noted.filter((one) => one.changed).length,
-      newlyDenied,
-      notSeen: inspected.vanished.filter((one) => !one.proved && one.absence !== null).length,
-    },
+    facts: factsOf(inspected, noted, { eligible: eligible.length, plan, newlyDenied }),
   }
 }
 
@@ -163,9 +140,8 @@ const apply = async (
     if ((await stillHeld(tx, 'cleanups', [held])).size === 0) return null
     const mode: SweepMode = work.settings.mode.value
     const sweepId = `sw_${uuidv7Hex(tx.now)}`
-    let facts: SweepFacts = { ...nothingFound, listing: inspection.kind === 'stranded' ? 'stranded' : 'raised', inventory: null }
-    let plan: Planned | null = null
-    if (inspection.kind === 'inspected') ({ facts, plan } = await noteInspected(tx, work, inspection, sweepId))
+    const { facts, plan } =
+      inspection.kind === 'inspected' ? await noteInspected(tx, work, inspection, sweepId) : { facts: factsWithout(inspection), plan: null }
     if (inspection.kind === 'stranded') await noteStranded(tx, work, inspection)
     const ended = sweepOutcome(facts)
     const startedAt = inspection.kind === 'inspected' ? inspection.listing.startedAt : inspection.startedAt

@@ -19,14 +19,10 @@ export interface SweepWork {
 
 const canList = (provider: Provider | undefined): provider is SweepWork['provider'] => provider?.list !== undefined
 
-/** Undefined: there is nothing to sweep (any more), or this binary can't list it. */
-export const loadSweep = async (context: EngineContext, id: string): Promise<SweepWork | undefined> => {
-  const { cleanup, backend } = await context.store.read(async (session) => {
-    const row = await session.db.selectFrom('cleanups').selectAll().where('id', '=', id).executeTakeFirst()
-    return { cleanup: row, backend: row ? await findBackend(session, row.project, row.backend) : undefined }
-  })
-  const provider = backend ? context.providers.get(backend.provider) : undefined
-  if (!cleanup || !backend || !canList(provider)) return undefined
+/** Undefined: this binary can't list it. */
+export const sweepWork = (context: EngineContext, cleanup: CleanupRow, backend: BackendRow): SweepWork | undefined => {
+  const provider = context.providers.get(backend.provider)
+  if (!canList(provider)) return undefined
   return {
     cleanup,
     backend,
@@ -35,6 +31,15 @@ export const loadSweep = async (context: EngineContext, id: string): Promise<Swe
     settings: context.sweepSettings(backend.provider),
     marginMs: marginMs(backend.provider, provider.visibilitySeconds),
   }
+}
+
+/** Undefined: there is nothing to sweep (any more), or this binary can't list it. */
+export const loadSweep = async (context: EngineContext, id: string): Promise<SweepWork | undefined> => {
+  const { cleanup, backend } = await context.store.read(async (session) => {
+    const row = await session.db.selectFrom('cleanups').selectAll().where('id', '=', id).executeTakeFirst()
+    return { cleanup: row, backend: row ? await findBackend(session, row.project, row.backend) : undefined }
+  })
+  return cleanup && backend ? sweepWork(context, cleanup, backend) : undefined
 }
 
 /** @param scope the account as the provider itself names it now */

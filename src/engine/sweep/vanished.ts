@@ -9,7 +9,7 @@ import { appendEvents } from '../../store/events.ts'
 import { lockInstances } from '../../store/instances.ts'
 import { closeOwners } from '../../store/ledger.ts'
 import { lockLeases } from '../../store/leases.ts'
-import type { FindingRow } from '../../store/findings.ts'
+import { unswept, type FindingRow } from '../../store/findings.ts'
 import type { Tx } from '../../store/store.ts'
 import type { EngineContext } from '../context.ts'
 import { event, instanceTarget, leaseTarget, reportFinding, resolveAbout } from '../record.ts'
@@ -122,6 +122,8 @@ const end = async (tx: Tx, work: SweepWork, { unseen }: Vanished, now: number): 
     alsoTargets: targets,
     message,
     evidence: { ref: unseen.ref, instance: instance.id, lease: unseen.leaseId },
+    // Under its ref only: no later listing of the backend resolves it.
+    sweep: { ...unswept, ref: unseen.ref as Ref, attempt_id: unseen.attemptId as AttemptId },
   })
 }
 

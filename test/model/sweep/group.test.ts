@@ -78,6 +78,7 @@ describe('groups (orphans R18, R19, U14)', () => {
     expect(formGroups([machine(), machine()], 'machine')[0]?.inconsistent).toBe(false)
     expect(formGroups([machine(), machine({ labels: { keep: 'true' } })], 'machine')[0]?.inconsistent).toBe(true)
     expect(formGroups([machine(), machine({ existence: 'going' })], 'machine')[0]?.inconsistent).toBe(true)
+    expect(formGroups([machine({ existence: 'gone', name: 'a' }), machine({ name: 'z' })], 'machine')[0]?.inconsistent).toBe(true)
   })
 
   it('what has no readable ref is grouped with nothing', () => {

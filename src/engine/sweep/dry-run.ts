@@ -1,0 +1,40 @@
+/** What a sweep would do now: the same listing, judging and planning, and nothing written. Its only calls are scope, list and read. */
+import { sweepOutcome } from '../../model/sweep.ts'
+import type { EngineContext } from '../context.ts'
+import { certificateOf, type Certificate } from './certificate.ts'
+import { countNewlyDenied } from './denied.ts'
+import { advanceOrphan, openOf, type Noted } from './findings.ts'
+import { factsOf, factsWithout } from './index.ts'
+import type { SweepWork } from './load.ts'
+import { eligibleOrphans, planSweep, type Planned } from './plan.ts'
+import { inspect } from './run.ts'
+
+export interface DryRun {
+  certificate: Certificate
+  orphans: Noted[]
+  /** What `delete` mode would begin or put off, whatever the mode is. */
+  plan: Planned | null
+}
+
+export const dryRun = async (context: EngineContext, work: SweepWork, signal: AbortSignal): Promise<DryRun> => {
+  const inspection = await inspect(context, work, signal)
+  // A listing that raised because whoever asked went away is no failed sweep.
+  signal.throwIfAborted()
+  const now = await context.store.now()
+  const mode = work.settings.mode.value
+  if (inspection.kind !== 'inspected') {
+    const ended = sweepOutcome(factsWithout(inspection))
+    return { certificate: certificateOf(inspection, mode, ['dry-run'], null, ended, now), orphans: [], plan: null }
+  }
+  return context.store.read(async (session) => {
+    const before = new Map((await openOf(session, work)).filter((row) => row.code === 'orphan').map((row) => [row.target_id, row]))
+    const orphans = inspection.judged
+      .filter((one) => one.verdict.kind === 'orphan')
+      .map((one) => advanceOrphan(work, inspection.inventory, one, before.get(one.target)))
+    const eligible = eligibleOrphans(work, orphans, now)
+    const plan = await planSweep(session, inspection.scope, eligible, inspection.oursInScope, now)
+    const newlyDenied = await countNewlyDenied(session, work, inspection)
+    const ended = sweepOutcome(factsOf(inspection, orphans, { eligible: eligible.length, plan: mode === 'delete' ? plan : null, newlyDenied }))
+    return { certificate: certificateOf(inspection, mode, ['dry-run'], plan.decision, ended, now), orphans, plan }
+  })
+}
