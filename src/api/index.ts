@@ -19,8 +19,10 @@ import { backendRoutes, projectRoutes } from './routes/projects.ts'
 import { readRoutes } from './routes/reads.ts'
 import { serviceRoutes } from './routes/service.ts'
 import { freezeRoutes, holdRoutes } from './routes/stops.ts'
+import { sweepRoutes } from './routes/sweeps.ts'
 import { tokenRoutes } from './routes/tokens.ts'
 import { Access, Lease } from './schemas/leases.ts'
+import { sweepComponents } from './schemas/sweeps.ts'
 import { shared } from './schemas/views.ts'
 import { createSignInFailures } from './sign-in-failures.ts'
 import { validatorCompiler } from './validate.ts'
@@ -160,7 +162,7 @@ export const createApi = async (options: ApiOptions): Promise<Api> => {
     strictTransportSecurity: false,
   })
   await describeApi(app, version)
-  for (const schema of [Lease, Access, ...shared]) app.addSchema(schema)
+  for (const schema of [Lease, Access, ...shared, ...sweepComponents]) app.addSchema(schema)
   addFirstLook(app, host)
   const forgetTokens = addSignIn(app, context)
   addBodies(app)
@@ -179,6 +181,7 @@ export const createApi = async (options: ApiOptions): Promise<Api> => {
     backendRoutes,
     holdRoutes,
     freezeRoutes,
+    sweepRoutes,
     serviceRoutes,
   ])
     add(app, wiring)

@@ -1,16 +1,28 @@
 /** `leasehold config`: every setting, its value and where it comes from. Secrets are `***`. */
 import { Option, type Command } from 'commander'
-import { environmentOf, settingNames, shownValue, type SettingName } from '../model/config.ts'
+import { environmentOf, settingNames, shownValue } from '../model/config.ts'
 import { act, type Cli } from './support/cli.ts'
+import { messageOf } from './support/errors.ts'
 import { examples, withConnection, withJson } from './support/options.ts'
+import { providerNames } from './support/provider-names.ts'
 import { findCoordinator, findToken } from './support/session.ts'
+import { readSweepSettings, sweepRows } from './support/sweep-config.ts'
 
 interface Row {
-  name: SettingName
+  name: string
   value: string | number | null
   origin: string
   /** The environment variable that sets it. */
   environment: string
+}
+
+const problemOf = (read: () => unknown): string | null => {
+  try {
+    read()
+    return null
+  } catch (error) {
+    return messageOf(error)
+  }
 }
 
 export const define = (command: Command, cli: Cli): void => {
@@ -19,6 +31,7 @@ export const define = (command: Command, cli: Cli): void => {
     .option('--port <port>', 'port that serve listens on')
     .addOption(new Option('--log-level <level>', 'least level that serve logs'))
     .option('--project <project>', 'project of new leases')
+    .option('--allow-zero-grace', 'as for serve: a grace of 0 in delete mode is meant')
   withJson(withConnection(command))
   examples(command, 'config', 'config --json')
   act(command, async (flags) => {
@@ -33,9 +46,12 @@ export const define = (command: Command, cli: Cli): void => {
       if (name === 'token' && value === null && token?.token) return { ...row, value: '***', origin: token.origin }
       return row
     })
+    const sweeps = readSweepSettings(cli.io.environment, providerNames, true)
+    const refused = flags['allowZeroGrace'] === true ? null : problemOf(() => readSweepSettings(cli.io.environment, providerNames, false))
+    if (refused !== null) cli.warn(`serve refuses to start: ${refused}`)
     cli.list(
       flags,
-      rows,
+      [...rows, ...sweepRows(sweeps)],
       [
         { title: 'SETTING', cell: (row) => row.name },
         { title: 'VALUE', cell: (row) => row.value },

@@ -41,7 +41,7 @@ const defineRelease = (command: Command, cli: Cli): void => {
   command
     .summary('end a lease')
     .description(
-      'Ends a lease. Its box is removed unless the lease was made with --keep; does not wait for that. "leasehold stop" removes in any case, and waits.',
+      'Ends a lease. Its box is removed unless the lease was made with --keep; does not wait for that. "leasehold stop" and its alias "leasehold release" remove also a kept box, and wait.',
     )
     .argument('<id|slug>')
     .option('--delete', 'remove the box, kept or not')

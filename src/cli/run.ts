@@ -1,4 +1,6 @@
 /** `leasehold run -- CMD`: a command in a box of its own, which is taken back when the command ends. */
+import type { ChildProcess } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { Access, LeaseView } from '../model/wire.ts'
 import { beat, keepBeating } from './support/beat.ts'
@@ -8,11 +10,13 @@ import { createLease } from './support/create-lease.ts'
 import { CliError, exitCodes, messageOf, usageError } from './support/errors.ts'
 import { ApiError, NoAnswer } from './support/http.ts'
 import { catchInterrupts, Interrupted, signalStatus, type Interrupts } from './support/interrupts.ts'
+import { explainEnd } from './support/lease-end.ts'
 import { hasEnded } from './support/lease-text.ts'
 import { getLease, leasePath } from './support/leases.ts'
 import { examples, withConnection } from './support/options.ts'
 import { releaseAfterRun } from './support/release-after-run.ts'
 import { idleSeconds, leaseRequest, withLeaseOptions } from './support/request.ts'
+import type { BoxDoor } from './support/io.ts'
 import type { Session } from './support/session.ts'
 import { superviseCommand } from './support/supervise.ts'
 
@@ -23,7 +27,7 @@ export const define = (command: Command, cli: Cli): void => {
     .passThroughOptions()
     .option('--id <id|slug>', 'run in this lease instead of a new one; it is not released at the end')
     .option('--reclaim', "move another repository's claim on it here")
-    .option('--keep', 'leave the box when the command ends')
+    .option('--keep', 'leave the box when the command ends; "leasehold stop" removes it, "leasehold lease release" leaves it')
     .option('--no-wait', "don't wait for proof of the removal (up to 30s)")
     .option('-q, --quiet', 'no word of ours but warnings and errors')
   withConnection(withLeaseOptions(command))
@@ -39,6 +43,7 @@ export const define = (command: Command, cli: Cli): void => {
 
 const run = async (cli: Cli, flags: Flags, words: string[]): Promise<number> => {
   if (words.length === 0) throw usageError('no command: leasehold run [options] -- COMMAND')
+  if (words[0] === '') throw usageError("the command's name is empty: leasehold run [options] -- COMMAND")
   refuseContradictions(flags)
   const session = await cli.session(flags).catch(ownFailure)
   const keeper = keepClaims(cli, session)
@@ -66,7 +71,7 @@ const run = async (cli: Cli, flags: Flags, words: string[]): Promise<number> => 
 }
 
 const say = (cli: Cli, flags: Flags, text: string): void => {
-  if (!flags['quiet']) cli.say(`leasehold: ${text}`)
+  if (!flags['quiet']) cli.say(text)
 }
 
 const keptText = (lease: LeaseView): string =>
@@ -129,15 +134,40 @@ const runInside = async (
     throw new CliError(`no command can run in lease ${lease.id} (${lease.slug}): ${access.why}`, exitCodes.runFailed)
   const door = await cli.io.door()
   early.throwIfAborted()
-  const child = door.spawnInBox(access, words, { cwd: cli.io.folder, env: { ...cli.io.environment }, stdio: 'inherit' })
-  const beats = keepBeating(client, lease, (why) => cli.warn(`lease ${lease.id} has ended under the command: ${why}`))
+  const child = enter(cli, door, access, lease, words)
+  let told: Promise<void> | null = null
+  const tell = async (command: 'ended' | 'running', otherwise: string | null): Promise<void> => {
+    const text = (await explainEnd(client, lease, command, Date.now())) ?? otherwise
+    if (text !== null) cli.warn(text)
+  }
+  const beats = keepBeating(client, lease, (why) => {
+    told ??= tell('running', `lease ${lease.id} has ended under the command: ${why}`)
+  })
   try {
-    return await superviseCommand(child, access, door, interrupts)
+    const { status, unasked } = await superviseCommand(child, access, door, interrupts, (text) => say(cli, flags, text))
+    beats.stop()
+    // A command may catch what ends its box and exit with any status but, as a rule, 0.
+    if (unasked && status !== 0) told ??= tell('ended', null)
+    await told
+    return status
   } catch (error) {
     if (flags['keep']) cli.warn(`lease ${lease.id} is kept; end it with "leasehold stop ${lease.id}"`)
     throw error
   } finally {
     beats.stop()
+  }
+}
+
+const enter = (cli: Cli, door: BoxDoor, access: Access, lease: LeaseView, words: string[]): ChildProcess => {
+  const cwd = cli.io.folder
+  if (!existsSync(cwd)) throw new CliError(`the current folder ${cwd} is not there any more: change to another one`, exitCodes.runFailed)
+  try {
+    return door.spawnInBox(access, words, { cwd, env: { ...cli.io.environment }, stdio: 'inherit' })
+  } catch (error) {
+    throw new CliError(
+      `lease ${lease.id} (${lease.slug}) can't be entered: ${messageOf(error)}; "leasehold stop ${lease.slug}" ends the lease`,
+      exitCodes.runFailed,
+    )
   }
 }
 

@@ -2,17 +2,22 @@
 import { Option, type Command } from 'commander'
 import { act, type Cli } from './support/cli.ts'
 import { examples, withConnection } from './support/options.ts'
+import { providerNames } from './support/provider-names.ts'
+import { readSweepSettings } from './support/sweep-config.ts'
 
 export const define = (command: Command, cli: Cli): void => {
   command
     .option('--host <address>', 'address to listen on (default 127.0.0.1)')
     .option('--port <port>', 'port to listen on (default 7400; 0: any free one)')
     .addOption(new Option('--log-level <level>', 'least level that is logged (default info)'))
+    .option('--allow-zero-grace', 'allow sweeps in delete mode with a grace of 0')
   withConnection(command)
   examples(command, 'serve', 'serve --port 7500 --data ./data')
   act(command, async (flags) => {
     const settings = await cli.settings(flags)
+    // Before anything is opened or locked: a wrong setting stops the start (orphans R74).
+    const sweeps = readSweepSettings(cli.io.environment, providerNames, flags['allowZeroGrace'] === true)
     const { serve } = await import('./serve.ts')
-    await serve({ settings })
+    await serve({ settings, sweeps })
   })
 }

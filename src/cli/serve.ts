@@ -6,15 +6,15 @@ import { createApi } from '../api/index.ts'
 import { firstStart, needsAdminToken } from '../engine/admin/index.ts'
 import { createEngine, type Engine } from '../engine/engine.ts'
 import { secret } from '../lib/ids.ts'
-import { createProcessProvider } from '../providers/process/index.ts'
-import { createSimulatedProvider } from '../providers/simulated/index.ts'
 import { tryFileLock } from '../store/claim-lock.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { createLog } from '../telemetry/log.ts'
+import { createProviders } from './serve-providers.ts'
 import { packageVersion } from './support/version.ts'
 import { CliError, exitCodes, messageOf } from './support/errors.ts'
 import type { ServeOptions } from './support/serve-options.ts'
+import type { SweepSettings } from '../model/sweep-settings.ts'
 
 const stopGraceMs = 10_000
 
@@ -64,19 +64,27 @@ const ensureAdminToken = async (engine: Engine, data: string): Promise<string | 
   return adminToken === null ? null : file
 }
 
+/** A database may name a provider that this program does not have: nothing of it is ever swept. */
+const withoutProvider = (provider: string): SweepSettings => {
+  const of = <T>(value: T) => ({ value, origin: `no provider "${provider}"` })
+  return { mode: of('off'), intervalMs: of(900_000), graceMs: of(900_000), reportEveryMs: of(86_400_000) }
+}
+
 /** Runs until a signal asks it to stop; calls in flight are let finish and their results recorded. */
-export const serve = async ({ settings }: ServeOptions): Promise<void> => {
+export const serve = async ({ settings, sweeps }: ServeOptions): Promise<void> => {
   const log = createLog(settings.logLevel.value)
   const data = settings.data.value
   mkdirSync(data, { recursive: true, mode: 0o700 })
   chmodSync(data, 0o700)
   const unlock = settings.databaseUrl.value === null ? await lockFolder(data) : () => {}
   const store = await openDatabase(settings, data)
+  const providers = createProviders(data)
   const engine = await createEngine({
     store,
-    providers: [createProcessProvider({ dataFolder: data }), createSimulatedProvider({ dataFolder: data })],
+    providers,
     log,
     version: packageVersion(),
+    sweepSettings: (provider) => sweeps.get(provider) ?? withoutProvider(provider),
   })
   const tokenFile = await ensureAdminToken(engine, data)
   await engine.start()

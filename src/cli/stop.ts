@@ -1,4 +1,4 @@
-/** `leasehold stop ID`, also `release`: ends a lease, removes its box, kept or not, and waits for the proof (leases R30, R39). */
+/** `leasehold stop ID`, also `release`: ends a lease, removes its box, also a kept one, and waits for the proof (leases R30, R39). */
 import type { Command } from 'commander'
 import type { LeaseView } from '../model/wire.ts'
 import { isReady } from '../model/claim.ts'
@@ -14,13 +14,17 @@ import { proofMs } from './support/release-after-run.ts'
 
 export const define = (command: Command, cli: Cli): void => {
   command
+    .description(
+      'Ends a lease and removes its box, also of a kept box (made with --keep, or retained by a release), and waits for the proof. ' +
+        '"leasehold lease release" leaves a kept box.',
+    )
     .argument('[id|slug]')
     .option('--id <id|slug>', 'the lease, in place of the argument')
     .option('--no-wait', "don't wait until the box is proved gone")
     .option('--wait-timeout <duration>', 'wait at most so long (default 30s)', positiveDuration)
   withJson(withConnection(command))
   examples(command, 'stop brave-otter', 'stop lh_0123456789ab --wait-timeout 5m', 'release brave-otter --no-wait')
-  command.addHelpText('after', '\nExit codes: 4 no such lease, 5 not proved gone in time, 7 the removal failed (it is tried again).')
+  command.addHelpText('after', '\nExit codes: 4 no such lease, 5 not proved gone in time, 7 the removal failed (it is tried again) or is held.')
   act(command, (flags, argument) => stop(cli, flags, identifierOf(argument, flags['id'])))
 }
 
@@ -38,7 +42,7 @@ const stop = async (cli: Cli, flags: Flags, identifier: string): Promise<void> =
     throw error
   }
   const limitMs = flags['wait'] === false ? 0 : ((flags['waitTimeout'] as number | undefined) ?? proofMs)
-  const { lease, final } = await waitForRemoval(client, released, limitMs)
+  const { lease, final, held } = await waitForRemoval(client, released, limitMs)
   cli.show(flags, lease, () =>
     final ? `${lease.id} (${lease.slug}) is ${lease.state}, and nothing of it is left\n` : describeLease(cli, lease),
   )
@@ -50,9 +54,9 @@ const stop = async (cli: Cli, flags: Flags, identifier: string): Promise<void> =
   const look = `It is tried again; look with "leasehold status ${lease.id}"`
   if (lease.cleanup.state === 'failed')
     throw new CliError(`the removal of ${lease.id} failed: ${lease.cleanup.error ?? 'no reason given'}. ${look}`, exitCodes.removalFailed)
-  if (lease.cleanup.state === 'held')
+  if (held)
     throw new CliError(
-      `the removal of ${lease.id} is held by ${lease.cleanup.heldBy ?? 'someone'}; lift that first`,
+      `${lease.id} is ${lease.state}, its box is held back by ${lease.cleanup.heldBy ?? 'someone'}: it is removed once that is lifted ("leasehold hold list", "leasehold freeze --list")`,
       exitCodes.removalFailed,
     )
   throw new CliError(`${lease.id} is ${lease.state}, its removal is not proved within ${limitMs / 1000} s. ${look}`, exitCodes.waitTimeout)

@@ -133,5 +133,14 @@ export const isResourceOf = (attempt: AttemptEvidence, seen: SeenResource): bool
   attempt.location === seen.resource.location &&
   attempt.kind === seen.resource.kind
 
+/**
+ * Does this show the resource that the ref's instance is bound to? The question of the guard on counts and of "missing": asked of everything listed, also of
+ * what is held, on its way out, or has unreadable labels, for all of that is there.
+ */
+export const showsBound = (seen: SeenResource, evidence: RefEvidence): boolean => {
+  const bound = boundAttempt(evidence)
+  return bound !== undefined && seen.existence !== 'gone' && isResourceOf(bound, seen)
+}
+
 /** When an attempt that still looks open is stuck: after twice its deadline (orphans R53). */
-export const stuckAt = (attempt: AttemptEvidence): number => attempt.openedAt + 2 * (attempt.deadlineAt - attempt.openedAt)
+export const stuckAt = (attempt: Pick<AttemptEvidence, 'openedAt' | 'deadlineAt'>): number => attempt.openedAt + 2 * (attempt.deadlineAt - attempt.openedAt)

@@ -76,6 +76,19 @@ const distinct = (resources: readonly SeenResource[]): Listed[] => {
   return [...byIdentity.values()]
 }
 
+/** Most groups of most listings: one resource, and nothing attached to it. */
+const single = ({ seen, inconsistent }: Listed, ownerKind: string): Group => ({
+  location: seen.resource.location,
+  ref: seen.tags.ref,
+  installation: seen.tags.installation,
+  token: tokenOf(seen),
+  owner: seen.resource.kind === ownerKind ? seen : null,
+  members: [seen],
+  outside: seen.attachedTo.length === 0 ? [] : [...new Set(seen.attachedTo)].toSorted(compare),
+  shared: false,
+  inconsistent,
+})
+
 const makeGroup = (owner: Listed | null, rest: readonly Listed[], shared: boolean): Group => {
   const sorted = rest.toSorted(
     (a, b) => compare(a.seen.resource.kind, b.seen.resource.kind) || compare(identityKey(a.seen), identityKey(b.seen)),
@@ -105,7 +118,7 @@ const components = (internals: readonly Listed[]): Listed[][] => {
   const left = new Set(internals)
   const byId = new Map<string, Listed[]>()
   const attached = new Map<string, Listed[]>()
-  const push = (map: Map<string, Listed[]>, key: string, one: Listed): void => void (map.get(key)?.push(one) ?? map.set(key, [one]))
+  const push = (map: Map<string, Listed[]>, id: string, one: Listed): void => void (map.get(id)?.push(one) ?? map.set(id, [one]))
   for (const one of internals) {
     push(byId, one.seen.resource.nativeId, one)
     for (const id of one.seen.attachedTo) push(attached, id, one)
@@ -124,10 +137,7 @@ const components = (internals: readonly Listed[]): Listed[][] => {
 }
 
 const groupsOf = (bucket: readonly Listed[], ownerKind: string): Group[] => {
-  if (bucket.length === 1) {
-    const only = bucket[0] as Listed
-    return only.seen.resource.kind === ownerKind ? [makeGroup(only, [], false)] : [makeGroup(null, [only], false)]
-  }
+  if (bucket.length === 1) return [single(bucket[0] as Listed, ownerKind)]
   const owners = bucket.filter((one) => one.seen.resource.kind === ownerKind)
   const joined = new Map(owners.map((owner): [Listed, Listed[]] => [owner, []]))
   const groups: Group[] = []
@@ -149,8 +159,11 @@ const groupsOf = (bucket: readonly Listed[], ownerKind: string): Group[] => {
   return groups
 }
 
-/** Every group of a listing, in a stable order. What the provider calls gone does not exist and belongs to none (case F3). */
-export const formGroups = (resources: readonly SeenResource[], ownerKind: string): Group[] => {
+/**
+ * Every group of a listing, one at a time, so that whoever takes them may yield in between. What the provider calls gone does not exist and belongs to none
+ * (case F3). The groups do not depend on the order of the listing; which comes first does.
+ */
+export function* eachGroup(resources: readonly SeenResource[], ownerKind: string): Generator<Group> {
   const buckets = new Map<string, Listed[]>()
   for (const one of distinct(resources)) {
     if (one.seen.existence === 'gone') continue
@@ -159,11 +172,15 @@ export const formGroups = (resources: readonly SeenResource[], ownerKind: string
     if (bucket) bucket.push(one)
     else buckets.set(place, [one])
   }
-  const groups: [string, Group][] = []
-  for (const [place, bucket] of buckets)
-    for (const group of groupsOf(bucket, ownerKind)) groups.push([`${place}\0${identityKey(group.members[0] as SeenResource)}`, group])
-  return groups.toSorted(([a], [b]) => compare(a, b)).map(([, group]) => group)
+  for (const bucket of buckets.values()) yield* groupsOf(bucket, ownerKind)
 }
+
+/** All of them at once, in an order that the listing's does not decide. */
+export const formGroups = (resources: readonly SeenResource[], ownerKind: string): Group[] =>
+  [...eachGroup(resources, ownerKind)]
+    .map((group): [string, Group] => [identityKey(leader(group)), group])
+    .toSorted(([a], [b]) => compare(a, b))
+    .map(([, group]) => group)
 
 /** The resource by which people name the group. */
 export const leader = (group: Group): SeenResource => group.members[0] as SeenResource

@@ -135,3 +135,85 @@ export const evidenceOf = async (session: Session, refs: readonly string[], read
   }
   return found
 }
+
+interface Bound {
+  ref: string
+  state: InstanceState
+  instance_id: string
+  attempt_id: string
+  number: number
+  token: string
+  scope: string
+  location: string
+  opened_at: number
+  deadline_at: number
+  kind: string | null
+  native_id: string | null
+  immutable_id: string | null
+  retained: number
+}
+
+const boundText = (refs: string, project: string): string => `select i.ref, i.state, i.id as instance_id,
+  a.id as attempt_id, a.number, a.token, a.scope, a.location, a.opened_at, a.deadline_at, a.kind, a.native_id, a.immutable_id,
+  case when s.state = 'released' and s.release_deletes = 0 then 1 else 0 end as retained
+  from ${refs} as v(ref)
+  cross join instances i
+  join attempts a on a.ref = i.ref and a.id = i.attempt_id
+  left join leases s on s.id = i.lease_id
+  where i.ref = v.ref and i.project = ${project} and i.state in ('provisioning', 'idle', 'busy')`
+
+const boundTexts = {
+  // A cross join keeps its order in SQLite: it would else read all instances of the project for each page.
+  sqlite: boundText('json_each(?)', '?').replace('as v(ref)', 'as v').replace('v.ref', 'v.value'),
+  postgresql: boundText('json_array_elements_text($1::json)', '$2'),
+}
+
+/**
+ * The same for what active instances of one project are bound to, and only as much as `isPlainlyTracked` asks for: the cheap first look at each page of a large
+ * listing. What is not in it is not thereby untracked: `evidenceOf` tells.
+ */
+export const boundEvidenceOf = async (
+  session: Session,
+  refs: readonly string[],
+  project: string,
+  readAt: number,
+): Promise<Map<string, RefEvidence>> => {
+  if (refs.length === 0) return new Map()
+  const { rows } = await session.db.executeQuery<Bound>(CompiledQuery.raw(boundTexts[session.dialect], [JSON.stringify(refs), project]))
+  return new Map(
+    rows.map((row): [string, RefEvidence] => [
+      row.ref,
+      {
+        ref: row.ref,
+        readAt,
+        ledger: { project, ownerId: row.instance_id, ownerName: '', issuedAt: 0, ownerClosedAt: null },
+        instance: {
+          id: row.instance_id,
+          state: row.state,
+          changedAt: 0,
+          terminatedAt: null,
+          gaveUpAt: null,
+          boundAttemptId: row.attempt_id,
+        },
+        attempts: [
+          {
+            id: row.attempt_id,
+            number: row.number,
+            token: row.token,
+            scope: row.scope,
+            location: row.location,
+            outcome: 'bound',
+            openedAt: row.opened_at,
+            deadlineAt: row.deadline_at,
+            endedAt: null,
+            kind: row.kind,
+            nativeId: row.native_id,
+            immutableId: row.immutable_id,
+          },
+        ],
+        lease: row.retained === 1 ? { id: '', state: 'released', retained: true } : null,
+        removals: [],
+      },
+    ]),
+  )
+}

@@ -166,7 +166,7 @@ eachStore('a sweep', (open) => {
 
   it('live boxes, strangers, other installations and malformed refs are not touched; a copy is reported (cases orphan 7, B1, B4, orphans R50, R103)', async () => {
     const w = await world('delete')
-    const live = await leaseOn(w.engine)
+    const live = await leaseOn(w.engine, { ttlSeconds: 86_400, idleTimeoutSeconds: 86_400 })
     const box = w.provider.boxes.get(live.cloudID ?? '') as ListedResource
     const other = (nativeId: string, over: Partial<ListedResource>): void =>
       void w.provider.boxes.set(nativeId, { ...box, ...over, resource: { ...box.resource, nativeId, immutableId: `other-${nativeId}` } })

@@ -5,6 +5,7 @@ import { errorText } from '../../lib/redact.ts'
 import { answers, untilGone, type Api, type Wiring } from '../app.ts'
 import { waitSeconds } from '../schemas/admin.ts'
 import { answer, closed, defaultLimit, expected, limit, may, nothing, oneOf, ref, text, whole } from '../schemas/kinds.ts'
+import { findingFilters } from '../schemas/sweeps.ts'
 import { Event, Finding, Instance, instanceStates } from '../schemas/views.ts'
 
 const tags = ['reads']
@@ -61,7 +62,7 @@ export const readRoutes = (app: Api, { context, closing }: Wiring): void => {
         operationId: 'listFindings',
         summary: 'List findings, last seen first',
         tags,
-        querystring: closed({ state: may(oneOf(['open', 'resolved'])), project, limit: limit() }),
+        querystring: closed({ state: may(oneOf(['open', 'resolved'])), ...findingFilters, project, limit: limit() }),
         response: answers({ 200: answer('What needs time or a person.', { findings: Type.Array(ref(Finding)) }) }),
       },
     },

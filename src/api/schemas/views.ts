@@ -1,6 +1,6 @@
 /** What is read besides leases: the other views of `model/wire.ts`. */
 import { Type } from 'typebox'
-import { leaseStates, roles, type ErrorAnswer as ErrorView } from '../../model/wire.ts'
+import { leaseStates, roles, type ErrorAnswer as ErrorView, type QuarantineView } from '../../model/wire.ts'
 import { errorCodes } from '../../model/errors.ts'
 import { anything, component, flag, numbers, oneOf, ref, text, textOrNull, time, timeOrNull, whole } from './kinds.ts'
 
@@ -81,6 +81,13 @@ export const Event = component(
   'Something that happened.',
 )
 
+const Quarantine = Type.Unsafe<QuarantineView | null>({
+  description: 'How far an orphan is from the time at which it may be taken back; null for everything else.',
+  type: ['object', 'null'],
+  required: ['since', 'timesSeen', 'lastSeenAt', 'eligibleAt'],
+  properties: { since: time(), timesSeen: whole({ description: 'Complete inventories.' }), lastSeenAt: time(), eligibleAt: time() },
+})
+
 export const Finding = component(
   'Finding',
   {
@@ -88,6 +95,10 @@ export const Finding = component(
     code: text(),
     state: oneOf(['open', 'resolved']),
     project: textOrNull(),
+    backend: textOrNull(),
+    ref: textOrNull(),
+    reason: textOrNull({ description: 'The reason code of the verdict that a sweep found it by.' }),
+    quarantine: Quarantine,
     target: ref(Target),
     message: text(),
     evidence: anything(),

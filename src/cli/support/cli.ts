@@ -63,8 +63,8 @@ export const createCli = (io: Io): Cli => {
     },
     fields: (fields) => renderFields(fields, io.colours),
     table: (columns, rows) => renderTable(columns, rows, io.colours),
-    say: (text) => io.err(`${printable(text)}\n`),
-    warn: (text) => io.err(`warning: ${printable(text)}\n`),
+    say: (text) => io.err(`leasehold: ${printable(text)}\n`),
+    warn: (text) => io.err(`leasehold: warning: ${printable(text)}\n`),
   }
   return cli
 }

@@ -18,7 +18,7 @@ import { idleSeconds, leaseRequest, withLeaseOptions } from './request.ts'
 export const defineCreate = (command: Command, cli: Cli): void => {
   command
     .option('--id <lease id>', 'an id of your own (lh_ and 12 hex digits): the same create again answers the same lease')
-    .option('--keep', 'a release without --delete leaves the box')
+    .option('--keep', '"leasehold lease release" leaves the box then; "leasehold stop" (alias release) removes it all the same')
   withJson(withConnection(withLeaseOptions(command)))
   act(command, async (flags) => {
     const fixedID = typeof flags['id'] === 'string' ? flags['id'] : null

@@ -8,6 +8,8 @@ import { hasEnded } from './lease-text.ts'
 
 export const leasePath = (identifier: string): string => `/v1/leases/${segment(identifier)}`
 
+const slugAdvice = '(a slug names live leases only; "leasehold list --all" shows ended ones)'
+
 /**
  * By id or slug. The API resolves a slug only while its lease lives; for one that has ended the local claim may still know the
  * id. An id is never looked for as a slug (leases R116).
@@ -17,9 +19,9 @@ export const getLease = async (client: Client, identifier: string, claims?: Clai
   try {
     return (await client.get<{ lease: LeaseView }>(leasePath(identifier), options)).lease
   } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 404 || isLeaseId(identifier) || !claims) throw error
-    const claimed = claims.list().claims.filter((claim) => claim.slug === identifier && claim.coordinator === client.url)
-    if (claimed.length !== 1) throw error
+    if (!(error instanceof ApiError) || error.status !== 404 || isLeaseId(identifier)) throw error
+    const claimed = claims?.list().claims.filter((claim) => claim.slug === identifier && claim.coordinator === client.url) ?? []
+    if (claimed.length !== 1) throw new ApiError(404, { ...error.answer, message: `${error.answer.message} ${slugAdvice}` })
     return (await client.get<{ lease: LeaseView }>(leasePath((claimed[0] as { leaseID: string }).leaseID), options)).lease
   }
 }
@@ -43,18 +45,26 @@ export const removalIsFinal = async (client: Client, lease: LeaseView): Promise<
 export interface RemovalWait {
   lease: LeaseView
   final: boolean
+  /** A hold or a freeze stops the removal: waiting longer proves nothing. */
+  held: boolean
 }
 
-/** Polls until the removal is final, `limitMs` have passed, or the signal ends the wait; tolerates a coordinator that restarts. */
+/** What held a removal back and was just lifted shows until the coordinator has looked at it again. */
+const heldAfterMs = 1000
+
+/** Polls until the removal is final or held, `limitMs` have passed, or the signal ends the wait; tolerates a coordinator that restarts. */
 export const waitForRemoval = async (client: Client, lease: LeaseView, limitMs: number, signal?: AbortSignal): Promise<RemovalWait> => {
-  const deadline = performance.now() + limitMs
+  const start = performance.now()
+  const deadline = start + limitMs
   let latest = lease
   for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 1.5, 1000)) {
-    if (await removalIsFinal(client, latest)) return { lease: latest, final: true }
+    if (await removalIsFinal(client, latest)) return { lease: latest, final: true, held: false }
+    const held = latest.cleanup.state === 'held'
+    if (held && performance.now() - start >= heldAfterMs) return { lease: latest, final: false, held }
     const left = deadline - performance.now()
-    if (left <= 0 || signal?.aborted) return { lease: latest, final: false }
+    if (left <= 0 || signal?.aborted) return { lease: latest, final: false, held }
     await sleep(Math.min(pauseMs, left), undefined, signal ? { signal } : {}).catch(() => {})
-    if (signal?.aborted) return { lease: latest, final: false }
+    if (signal?.aborted) return { lease: latest, final: false, held }
     try {
       latest = await getLease(client, lease.id)
     } catch (error) {

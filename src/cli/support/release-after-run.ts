@@ -4,7 +4,7 @@ import type { ClaimKeeper } from './claim-keeper.ts'
 import type { Cli } from './cli.ts'
 import { messageOf } from './errors.ts'
 import { ApiError, NoAnswer } from './http.ts'
-import type { Interrupts } from './interrupts.ts'
+import { inAMoment, onceMore, type Interrupts } from './interrupts.ts'
 import { leasePath, waitForRemoval } from './leases.ts'
 import type { Session } from './session.ts'
 
@@ -23,19 +23,42 @@ export interface ReleaseAfterRun {
   quiet: boolean
 }
 
+/**
+ * The first signal of a run never ends the wait for the proof: a terminal's Ctrl-C ends the command too, and may be told to us only
+ * after that. The second does.
+ */
+const secondSignal = (interrupts: Interrupts, say: (text: string) => void): AbortSignal => {
+  const controller = new AbortController()
+  interrupts.handle((signal) => {
+    if (interrupts.total() > 1) return controller.abort()
+    const quiet = inAMoment(() => say(`waiting for the proof that the box is gone; ${onceMore(signal)} stops waiting`))
+    controller.signal.addEventListener('abort', quiet)
+  })
+  return controller.signal
+}
+
 /** Releases without a word on deletion (leases R30), then waits for the proof. Never throws: the command's status stands. */
 export const releaseAfterRun = async ({ cli, session, keeper, lease, interrupts, wait, quiet }: ReleaseAfterRun): Promise<void> => {
-  const signal = interrupts.abortOnNext()
+  let over = false
+  const signal = secondSignal(interrupts, (text) => {
+    if (!quiet && !over) cli.say(text)
+  })
   try {
     const released = await release(session, lease)
     if (!wait) {
       await keeper.settle(released)
-      if (!quiet) cli.say(`leasehold: lease ${lease.id} is released; its removal goes on`)
+      if (!quiet) cli.say(`lease ${lease.id} is released; its removal goes on`)
       return
     }
-    const { lease: latest, final } = await waitForRemoval(session.client, released, proofMs, signal)
+    const { lease: latest, final, held } = await waitForRemoval(session.client, released, proofMs, signal)
     if (final) {
       await keeper.settle(latest)
+      return
+    }
+    if (held) {
+      cli.warn(
+        `lease ${lease.id} is released, its box is held back by ${latest.cleanup.heldBy ?? 'someone'}: it is removed once that is lifted ("leasehold hold list", "leasehold freeze --list")`,
+      )
       return
     }
     const why = latest.cleanup.error ?? (signal.aborted ? 'the wait was interrupted' : `no proof within ${proofMs / 1000} s`)
@@ -46,6 +69,8 @@ export const releaseAfterRun = async ({ cli, session, keeper, lease, interrupts,
     cli.warn(
       `lease ${lease.id} could not be released: ${messageOf(error)}. It ends at ${lease.expiresAt} at the latest; end it with "leasehold stop ${lease.id}"`,
     )
+  } finally {
+    over = true
   }
 }
 

@@ -34,7 +34,9 @@ export const dryRun = async (context: EngineContext, work: SweepWork, signal: Ab
     const eligible = eligibleOrphans(work, orphans, now)
     const plan = await planSweep(session, inspection.scope, eligible, inspection.oursInScope, now)
     const newlyDenied = await countNewlyDenied(session, work, inspection)
-    const ended = sweepOutcome(factsOf(inspection, orphans, { eligible: eligible.length, plan: mode === 'delete' ? plan : null, newlyDenied }))
+    const ended = sweepOutcome(
+      factsOf(inspection, orphans, { eligible: eligible.length, plan: mode === 'delete' ? plan : null, newlyDenied }),
+    )
     return { certificate: certificateOf(inspection, mode, ['dry-run'], plan.decision, ended, now), orphans, plan }
   })
 }

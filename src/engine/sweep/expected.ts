@@ -3,9 +3,10 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import type { BoundResource } from '../../model/missing.ts'
 import type { InstanceState } from '../../model/wire.ts'
 import type { EngineContext } from '../context.ts'
+import type { Listing } from './listing.ts'
 import type { SweepWork } from './load.ts'
 
-const page = 2000
+const page = 1000
 /** More would be no list that a person reads; the guard on counts has stopped the sweep long before. */
 const mostUnseen = 10_000
 
@@ -24,53 +25,65 @@ export interface Expected {
   unseen: Unseen[]
 }
 
+const detailsOf = async (context: EngineContext, refs: readonly string[]) =>
+  refs.length === 0
+    ? []
+    : context.store.read(({ db }) =>
+        db
+          .selectFrom('instances')
+          .innerJoin('attempts', 'attempts.id', 'instances.attempt_id')
+          .select([
+            'instances.id',
+            'instances.ref',
+            'instances.state',
+            'instances.changed_at',
+            'instances.terminated_at',
+            'instances.gave_up_at',
+            'instances.attempt_id',
+            'instances.lease_id',
+            'instances.name',
+            'attempts.kind',
+            'attempts.location',
+            'attempts.scope',
+            'attempts.native_id',
+            'attempts.immutable_id',
+            'attempts.facts',
+          ])
+          .where('instances.ref', 'in', refs as never)
+          .execute(),
+      )
+
 /** Bound, not ended, and past visibility when the listing began. */
-export const compareWithLedger = async (
-  context: EngineContext,
-  work: SweepWork,
-  seenBound: ReadonlySet<string>,
-  listingStartedAt: number,
-): Promise<Expected> => {
+export const compareWithLedger = async (context: EngineContext, work: SweepWork, listing: Listing): Promise<Expected> => {
+  const { seenBound, startedAt: listingStartedAt } = listing
+  // One region that is down says nothing about the others (orphans R78): only what lies in a complete cell is expected.
+  const complete = new Set(
+    listing.coverage.flatMap((cell) => (cell.kind === work.provider.ownerKind && cell.state.kind === 'complete' ? [cell.location] : [])),
+  )
   const result: Expected = { expected: 0, seen: 0, unseen: [] }
   const visibleSince = listingStartedAt - Math.max(work.provider.visibilitySeconds * 1000, work.marginMs)
   for (let after = ''; ;) {
     const rows = await context.store.read(({ db }) =>
       db
         .selectFrom('instances')
-        .innerJoin('attempts', 'attempts.id', 'instances.attempt_id')
-        .select([
-          'instances.id',
-          'instances.ref',
-          'instances.state',
-          'instances.changed_at',
-          'instances.terminated_at',
-          'instances.gave_up_at',
-          'instances.attempt_id',
-          'instances.lease_id',
-          'instances.name',
-          'attempts.kind',
-          'attempts.location',
-          'attempts.scope',
-          'attempts.native_id',
-          'attempts.immutable_id',
-          'attempts.facts',
-        ])
-        .where('instances.ref', '>', after as never)
-        .where('instances.project', '=', work.backend.project)
-        .where('instances.backend', '=', work.backend.name)
-        .where('instances.state', 'in', ['provisioning', 'idle', 'busy'])
-        .orderBy('instances.ref')
+        .select(['ref', 'changed_at', 'attempt_id', 'location'])
+        .where('ref', '>', after as never)
+        .where('project', '=', work.backend.project)
+        .where('backend', '=', work.backend.name)
+        .where('state', 'in', ['provisioning', 'idle', 'busy'])
+        .orderBy('ref')
         .limit(page)
         .execute(),
     )
-    for (const row of rows) {
-      if (row.changed_at > visibleSince || row.immutable_id === null) continue
+    const unseenRefs = rows.flatMap((row) => {
+      if (row.changed_at > visibleSince || row.attempt_id === null || !complete.has(row.location)) return []
       result.expected++
-      if (seenBound.has(row.ref)) {
-        result.seen++
-        continue
-      }
-      if (result.unseen.length >= mostUnseen) continue
+      if (!seenBound.has(row.ref)) return [row.ref]
+      result.seen++
+      return []
+    })
+    for (const row of await detailsOf(context, unseenRefs.slice(0, mostUnseen - result.unseen.length))) {
+      if (row.immutable_id === null) continue
       result.unseen.push({
         ref: row.ref,
         leaseId: row.lease_id,

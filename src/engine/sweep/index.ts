@@ -86,7 +86,12 @@ export const factsWithout = (inspection: Exclude<Inspection, Inspected>): SweepF
 })
 
 const noteInspected = async (tx: Tx, work: SweepWork, inspected: Inspected, sweepId: string): Promise<Recorded> => {
-  const noted = await noteFindings(tx, { sweepId, work, inventory: inspected.inventory, scope: inspected.scope }, inspected.judged, inspected.listing.contradictions)
+  const noted = await noteFindings(
+    tx,
+    { sweepId, work, inventory: inspected.inventory, scope: inspected.scope },
+    inspected.judged,
+    inspected.listing.contradictions,
+  )
   await noteVanished(tx, work, inspected.vanished)
   const newlyDenied = await noteDenied(tx, work, inspected)
   await resolveAbout(tx, 'backend', [`${work.backend.project}/${work.backend.name}`], 'scope-stranded')

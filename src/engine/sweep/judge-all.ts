@@ -1,7 +1,7 @@
 /** From a listing to verdicts: groups are formed, their evidence is read in one statement each thousand, and each is judged by itself. */
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import type { RefEvidence, SweepPolicy } from '../../model/evidence.ts'
-import { formGroups, leader, type Group } from '../../model/group.ts'
+import { eachGroup, leader, type Group } from '../../model/group.ts'
 import { isRef } from '../../model/ids.ts'
 import { sealInventory, type Inventory } from '../../model/inventory.ts'
 import { resourceKey } from '../../model/removal.ts'
@@ -41,7 +41,11 @@ export const seal = (work: SweepWork, listing: Listing, expected: Expected, hadT
   })
 
 export const judgeAll = async (context: EngineContext, listing: Listing, inventory: Inventory, policy: SweepPolicy): Promise<Judged[]> => {
-  const groups = formGroups(listing.kept, policy.ownerKind)
+  const groups: Group[] = []
+  for (const group of eachGroup(listing.kept, policy.ownerKind)) {
+    groups.push(group)
+    if (groups.length % groupsAStatement === 0) await yieldToOthers()
+  }
   const judged: Judged[] = []
   for (let at = 0; at < groups.length; at += groupsAStatement) {
     const part = groups.slice(at, at + groupsAStatement)

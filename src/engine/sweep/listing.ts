@@ -3,16 +3,16 @@
  * so that a scope of a million resources costs the memory of its exceptions. No stretch works long without yielding.
  */
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
-import type { SeenResource, SweepPolicy } from '../../model/evidence.ts'
+import { showsBound, type SeenResource, type SweepPolicy } from '../../model/evidence.ts'
 import { cellKey, type CoverageReport } from '../../model/inventory.ts'
 import { isRef } from '../../model/ids.ts'
 import { isPlainlyTracked } from '../../model/verdict.ts'
 import type { Contradiction, ListedResource } from '../../providers/contract.ts'
-import { evidenceOf } from '../../store/evidence.ts'
+import { boundEvidenceOf } from '../../store/evidence.ts'
 import type { EngineContext } from '../context.ts'
 import type { SweepWork } from './load.ts'
 
-const refsAStatement = 1000
+const refsAStatement = 500
 
 export interface Listing {
   startedAt: number
@@ -23,7 +23,9 @@ export interface Listing {
   resources: Map<string, number>
   /** What is not plainly tracked, to be formed into groups and judged. */
   kept: SeenResource[]
-  /** Refs whose bound resource was seen. */
+  /** Owner resources that are plainly tracked. */
+  tracked: number
+  /** Refs whose bound resource was seen, whatever its state. */
   seenBound: Set<string>
   /** Resources with readable tags, and those whose tags could not be read. */
   readable: number
@@ -34,16 +36,16 @@ export interface Listing {
 const sift = async (context: EngineContext, listing: Listing, policy: SweepPolicy, part: readonly ListedResource[]): Promise<void> => {
   const refs = [...new Set(part.flatMap((seen) => (seen.tags.ref !== null && isRef(seen.tags.ref) ? [seen.tags.ref] : [])))]
   const readAt = await context.store.now()
-  const evidence = await context.store.read((session) => evidenceOf(session, refs, readAt))
+  const evidence = await context.store.read((session) => boundEvidenceOf(session, refs, policy.project, readAt))
   for (const seen of part) {
     const key = cellKey(seen.resource.location, seen.resource.kind)
     listing.resources.set(key, (listing.resources.get(key) ?? 0) + 1)
     if (seen.labels === null) listing.unreadable++
     else listing.readable++
     const known = seen.tags.ref === null ? undefined : evidence.get(seen.tags.ref)
-    if (known && isPlainlyTracked(seen, known, policy)) {
-      if (seen.resource.kind === policy.ownerKind) listing.seenBound.add(known.ref)
-    } else listing.kept.push(seen)
+    if (known && showsBound(seen, known)) listing.seenBound.add(known.ref)
+    if (known && isPlainlyTracked(seen, known, policy)) listing.tracked += seen.resource.kind === policy.ownerKind ? 1 : 0
+    else listing.kept.push(seen)
   }
 }
 
@@ -64,6 +66,7 @@ export const listScope = async (
     resources: new Map(),
     kept: [],
     seenBound: new Set(),
+    tracked: 0,
     readable: 0,
     unreadable: 0,
     contradictions: [],

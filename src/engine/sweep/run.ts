@@ -93,7 +93,7 @@ export const inspect = async (context: EngineContext, work: SweepWork, signal: A
   } catch (error) {
     return { kind: 'raised', startedAt, error: errorText(error) }
   }
-  const expected = await compareWithLedger(context, work, listing.seenBound, listing.startedAt)
+  const expected = await compareWithLedger(context, work, listing)
   const hadTags = listing.readable + listing.unreadable
   const inventory = seal(work, listing, expected, hadTags)
   const judged = await judgeAll(context, listing, inventory, policy)
@@ -109,7 +109,7 @@ export const inspect = async (context: EngineContext, work: SweepWork, signal: A
     judged,
     vanished,
     verdicts,
-    oursInScope: listing.seenBound.size + ours,
+    oursInScope: listing.tracked + ours,
     expected: expected.expected,
     seen: expected.seen,
   }

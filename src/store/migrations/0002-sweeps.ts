@@ -25,6 +25,7 @@ export const sweeps: Migration = {
     'create index findings_ref on findings (ref)',
     'create index findings_backend on findings (project, backend, state)',
     'create index ledger_project on ledger (project, owner_closed_at)',
+    'create index instances_bound on instances (project, backend, ref)',
     'create index instances_changed on instances (project, changed_at)',
     'create index removals_attempt on removals (attempt_id)',
     'create index removals_opened on removals (scope, opened_at)',

@@ -1,6 +1,5 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isPlainlyTracked, isSettled, judge } from '../../../src/model/verdict.ts'
+import { isSettled, judge } from '../../../src/model/verdict.ts'
 import { reasonOf, verdictReasons, type VerdictReason } from '../../../src/model/verdict-reasons.ts'
 import { formGroups } from '../../../src/model/group.ts'
 import {
@@ -386,48 +385,5 @@ describe('the registry of reasons', () => {
   it('never touches R75’s groups: only an orphan carries proofs', () => {
     expect(verdictOn({})).not.toHaveProperty('proofs')
     expect(verdictOn({ known: ownerGone() })).toHaveProperty('proofs')
-  })
-})
-
-describe('letting go of what is plainly tracked while a listing still runs', () => {
-  it.each([
-    ['the bound machine', machine(), evidence(), true],
-    ['its disk, attached', internal('disk'), evidence(), true],
-    ['its disk, by its own fixed token', internal('disk', { attachedTo: [], fixedAttemptToken: token }), evidence(), true],
-    ['a stray disk', internal('disk', { attachedTo: [] }), evidence(), false],
-    ['a copy', double({ fixedAttemptToken: null }), evidence(), false],
-    ['unreadable labels', machine({ labels: null }), evidence(), false],
-    ['on its way out', machine({ existence: 'going' }), evidence(), false],
-    ['another installation’s tag', machine({ tags: { installation: 'inst0002' } }), evidence(), false],
-    ['another project’s ref', machine(), evidence({ ledger: ledger({ project: 'other' }) }), false],
-    ['a retained box', machine(), evidence({ lease: retained }), false],
-    ['a pending owner', machine(), evidence({ instance: instance({ state: 'pending' }) }), false],
-    ['an ended owner', machine(), evidence({ instance: ended() }), false],
-  ] as const)('%s', (_, seen, known, expected) => {
-    expect(isPlainlyTracked(seen, known, policy)).toBe(expected)
-  })
-
-  it('never lets go of what a full look would not call tracked, or a part of it', () => {
-    const resources = [
-      machine(),
-      internal('disk'),
-      internal('disk', { attachedTo: [], fixedAttemptToken: token }),
-      double(),
-      double(second),
-      machine({ labels: null }),
-    ]
-    const states = [
-      evidence(),
-      evidence({ instance: ended() }),
-      evidence({ lease: retained }),
-      ownerGone(),
-      evidence({ attempts: [attempt(), failedAttempt] }),
-    ]
-    fc.assert(
-      fc.property(fc.constantFrom(...resources), fc.constantFrom(...states), (seen, known) => {
-        const full = judge(formGroups([seen], 'machine')[0]!, known, inventory(), clock, policy)
-        if (isPlainlyTracked(seen, known, policy)) expect(['tracked', 'missing']).toContain(full.kind)
-      }),
-    )
   })
 })

@@ -1,0 +1,66 @@
+/** `leasehold orphans`: what sweeps found, and how far each is from being taken back. */
+import type { Command } from 'commander'
+import type { FindingCode } from '../model/codes.ts'
+import type { FindingView } from '../model/wire.ts'
+import { act, type Cli } from './support/cli.ts'
+import { usageError } from './support/errors.ts'
+import { examples, withConnection, withJson } from './support/options.ts'
+import { relative, stateStyle } from './support/text.ts'
+
+const codes: readonly FindingCode[] = [
+  'orphan',
+  'contradiction',
+  'protected',
+  'missing',
+  'not-seen',
+  'malformed-ref',
+  'stuck',
+  'scope-stranded',
+  'denied-kind',
+  'plan-waiting',
+]
+
+const quarantine = ({ quarantine: one }: FindingView, nowMs: number): string => (one === null ? '' : `${one.timesSeen}x since ${relative(one.since, nowMs)}`)
+
+export const define = (command: Command, cli: Cli): void => {
+  command
+    .option('--all', 'resolved ones too')
+    .option('--code <code>', `only ${codes.join(', ')}`)
+    .option('--backend <backend>', 'only of this backend')
+    .option('--project <project>', 'only of this project')
+  withJson(withConnection(command))
+  examples(command, 'orphans', 'orphans --code contradiction', 'orphans --all --json')
+  act(command, async (flags) => {
+    const code = flags['code'] as string | undefined
+    if (code !== undefined && !codes.some((one) => one === code)) throw usageError(`--code must be one of ${codes.join(', ')}`)
+    const { project, ...rest } = flags
+    const { client } = await cli.session(rest)
+    const query = {
+      state: flags['all'] === true ? undefined : 'open',
+      code: code ?? codes.join(','),
+      backend: flags['backend'] as string | undefined,
+      project: project as string | undefined,
+      limit: 500,
+    }
+    const { findings } = await client.get<{ findings: FindingView[] }>('/v1/findings', { query })
+    const now = cli.io.now()
+    cli.list(
+      flags,
+      findings,
+      [
+        { title: 'ID', cell: (one) => one.id },
+        { title: 'CODE', cell: (one) => one.code },
+        { title: 'STATE', cell: (one) => one.state, style: (one) => stateStyle(one.state) },
+        { title: 'TARGET', cell: (one) => one.target.id },
+        { title: 'REASON', cell: (one) => one.reason },
+        { title: 'FIRST SEEN', cell: (one) => relative(one.firstSeenAt, now) },
+        { title: 'TIMES', cell: (one) => one.timesSeen, align: 'right' },
+        { title: 'QUARANTINE', cell: (one) => quarantine(one, now) },
+        { title: 'ELIGIBLE', cell: (one) => relative(one.quarantine?.eligibleAt, now) },
+        { title: 'MESSAGE', cell: (one) => one.message },
+      ],
+      'no findings of sweeps',
+    )
+    if (findings.length === 500) cli.warn('only the 500 that were seen last are shown; narrow it with --code, --backend or --project')
+  })
+}

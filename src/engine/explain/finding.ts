@@ -1,0 +1,113 @@
+/** A finding explained: by the verdict of the sweep that judged it, else by what it says itself; beside it what our rows say of its owner. */
+import type { ExplanationNode, HeldBack } from '../../model/explain.ts'
+import { findingCodes, type FindingCode } from '../../model/codes.ts'
+import type { FindingRow } from '../../store/findings.ts'
+import type { Session } from '../../store/store.ts'
+import type { EngineContext } from '../context.ts'
+import { concludeRemoval, obstacles } from './conclude.ts'
+import { explainStanding, providerOfTarget, standingOf, subjectsOf } from './judged.ts'
+import { loadOwner, type Owner } from './owner.ts'
+import { ownerNodes, removalNode } from './owner-tree.ts'
+import { conclusionNode, node, type Conclusion, type Told } from './told.ts'
+
+/** The verdict that a finding without a sweep's judgement stands for, and what ends it. */
+const meanings: Record<FindingCode, Pick<Conclusion, 'verdict' | 'change'>> = {
+  contradiction: { verdict: 'contradiction', change: 'a person finding out whose it is; nothing is touched until then' },
+  'retained-overdue': { verdict: 'held', change: 'a release of its lease with delete' },
+  orphan: { verdict: 'orphan', change: 'a hold or a keep label on it' },
+  'malformed-ref': { verdict: 'foreign', change: 'nothing: it is never touched' },
+  stuck: { verdict: 'inFlight', change: 'its owner becoming active or ending' },
+  protected: { verdict: 'protected', change: 'the end of its protection' },
+  'not-seen': {
+    verdict: 'missing',
+    change: 'a listing that shows it again, or a second complete inventory and an exact read that do not find it',
+  },
+  missing: { verdict: 'missing', change: 'nothing: its lease has ended with resource_missing' },
+  'scope-stranded': { verdict: 'unseen', change: 'credentials that reach the account of its boxes again' },
+  'denied-kind': { verdict: 'unseen', change: 'the permission that it names' },
+  'plan-waiting': { verdict: 'held', change: 'an approval of exactly this plan, or fewer orphans' },
+  'removal-needs-person': { verdict: 'held', change: 'a person who looks at the resource and at the error' },
+}
+
+const evidenceNodes = (row: FindingRow): ExplanationNode[] =>
+  Object.entries(JSON.parse(row.evidence) as Record<string, unknown>)
+    .filter(([key]) => !['verdict', 'judgedAt', 'members', 'token', 'why', 'error'].includes(key))
+    .map(([key, value]) => node('finding', row.last_seen_at, `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`))
+
+const sightings = (row: FindingRow): ExplanationNode =>
+  node('finding', row.last_seen_at, `finding ${row.id} (${row.code}) was seen ${row.times_seen} times, the last time`, [
+    node('finding', row.first_seen_at, 'it was first seen'),
+    row.resolved_at === null ? null : node('finding', row.resolved_at, 'it was resolved'),
+  ])
+
+const subjectText = (row: FindingRow): string =>
+  `${row.target_type} ${row.target_id}${row.target_name === row.target_id ? '' : ` (${row.target_name})`}`
+
+const absenceNode = (row: FindingRow): ExplanationNode | null =>
+  row.code !== 'not-seen' || row.standing_since === null
+    ? null
+    : node('listing', row.standing_since, 'a complete inventory did not show it, for the first time', [
+        node('listing', row.last_complete_at, `${row.complete_sightings} complete inventories in a row did not, the last one`),
+      ])
+
+const concludeResolved = (row: FindingRow, owner: Owner | undefined): Conclusion => {
+  const gone = owner?.removals.some((one) => one.state === 'gone' && one.attempt_id === row.attempt_id) === true
+  return gone
+    ? {
+        verdict: 'gone',
+        reason: null,
+        text: 'It was taken back, and its absence is proved.',
+        heldBack: [],
+        change: 'nothing: what is proved gone stays gone',
+      }
+    : {
+        verdict: 'ended',
+        reason: null,
+        text: `It no longer stands: ${row.message}`,
+        heldBack: [],
+        change: 'a sweep that sees the same again',
+      }
+}
+
+const told = (row: FindingRow, rest: Pick<Told, 'tree' | 'heldBack' | 'change' | 'verdict' | 'reason'>): Told => ({
+  ...rest,
+  type: row.target_type === 'resource' ? 'resource' : 'finding',
+  project: row.project,
+  subject: subjectText(row),
+})
+
+const fromRow = (row: FindingRow, rest: readonly ExplanationNode[], stops: readonly HeldBack[]): Told => {
+  const { verdict, change } = meanings[row.code as FindingCode] ?? { verdict: 'unknown', change: 'its end' }
+  const text = `${row.message} (${findingCodes[row.code as FindingCode] ?? row.code})`
+  const tree = conclusionNode({ verdict, reason: null, text }, row.last_seen_at, [
+    ...evidenceNodes(row),
+    absenceNode(row),
+    sightings(row),
+    ...rest,
+  ])
+  return told(row, { tree, heldBack: stops, change, verdict, reason: null })
+}
+
+export const explainFinding = async (session: Session, context: EngineContext, row: FindingRow, now: number): Promise<Told> => {
+  const owner = row.ref === null ? undefined : await loadOwner(session, row.ref, now)
+  const mine = owner?.project === row.project ? owner : undefined
+  const rest = mine ? ownerNodes({ ...mine, findings: mine.findings.filter((one) => one.id !== row.id) }) : []
+  if (row.state === 'resolved') {
+    const end = concludeResolved(row, mine)
+    const tree = conclusionNode(end, row.resolved_at ?? row.last_seen_at, [sightings(row), ...rest])
+    return told(row, { ...end, tree })
+  }
+  const [standing] = await standingOf(session, context, await subjectsOf(session, [row]), now)
+  const stops = mine ? obstacles(mine.holds, mine.freezes) : []
+  if (!standing) return fromRow(row, rest, stops)
+  const explained = explainStanding(standing, subjectText(row), now)
+  const { removal, verdict } = standing
+  if (removal !== null) {
+    const mode = context.sweepSettings(providerOfTarget(row.target_id)).mode.value
+    const under = concludeRemoval(removal, stops, mode)
+    const tree = conclusionNode(under, now, [explained.tree, removalNode(removal, mine?.audit ?? []), sightings(row), ...rest])
+    return told(row, { ...under, tree })
+  }
+  const tree = { ...explained.tree, children: [...explained.tree.children, sightings(row), ...rest] }
+  return told(row, { tree, heldBack: explained.heldBack, change: explained.change, verdict: verdict.kind, reason: verdict.reason })
+}

@@ -1,0 +1,125 @@
+/**
+ * Why something is as it is, for whatever was ever seen: the verdict, the facts that it rests on with source and age, what holds it back and until when,
+ * and what would change it. Reads only. What a sweep judged is told by its finding; what has none by our own rows; a resource that neither knows is
+ * looked at freshly, for operators.
+ */
+import type { ExplanationNode } from '../../model/explain.ts'
+import { LeaseholdError } from '../../model/errors.ts'
+import type { ExplanationNodeView, ExplanationView } from '../../model/wire.ts'
+import type { Session } from '../../store/store.ts'
+import { requireFull, seesProject, type Actor } from '../actor.ts'
+import type { EngineContext } from '../context.ts'
+import { iso, isoOrNull } from '../views.ts'
+import { concludeAttempt, concludeOwner, concludeRemoval, obstacles } from './conclude.ts'
+import { explainFinding } from './finding.ts'
+import { lookFor } from './look.ts'
+import { loadOwner, type Owner } from './owner.ts'
+import { ownerNodes } from './owner-tree.ts'
+import { resolveKey, type Named } from './resolve.ts'
+import { explainBackend, explainEvent, explainHold, explainSweep } from './things.ts'
+import { conclusionNode, type Conclusion, type Told } from './told.ts'
+
+const nodeView = (one: ExplanationNode): ExplanationNodeView => ({
+  fact: one.fact,
+  source: one.source,
+  at: isoOrNull(one.at),
+  children: one.children.map(nodeView),
+})
+
+const view = (key: string, told: Told, now: number): ExplanationView => ({
+  key,
+  type: told.type,
+  subject: told.subject,
+  project: told.project,
+  verdict: told.verdict,
+  reason: told.reason,
+  at: iso(now),
+  tree: nodeView(told.tree),
+  heldBack: told.heldBack.map(({ what, until }) => ({ what, until: isoOrNull(until) })),
+  change: told.change,
+})
+
+/** The findings that decide about something whose instance is not active. A copy of what is gone is told beside it, and by its own key. */
+const weight: Record<string, number> = { orphan: 0, protected: 1, stuck: 2 }
+const decisive = (owner: Owner) => {
+  const active = owner.instance !== null && ['provisioning', 'idle', 'busy'].includes(owner.instance.state)
+  if (active) return undefined
+  return owner.findings
+    .filter((row) => row.code in weight && row.ref === owner.ref)
+    .toSorted((a, b) => (weight[a.code] ?? 9) - (weight[b.code] ?? 9))[0]
+}
+
+type OfOwner = Extract<Named, { kind: 'owner' }>
+
+const conclude = (named: OfOwner, owner: Owner, context: EngineContext, now: number): Conclusion => {
+  const provider = owner.instance?.provider ?? owner.lease?.provider ?? ''
+  const mode = context.sweepSettings(provider).mode.value
+  const stops = obstacles(owner.holds, owner.freezes)
+  const removal = owner.removals.find((row) => row.id === named.removalId)
+  if (removal) return concludeRemoval(removal, stops, mode)
+  const attempt = owner.attempts.find((row) => row.id === named.attemptId)
+  const ofAttempt = attempt && attempt.id !== owner.instance?.attempt_id ? concludeAttempt(owner, attempt, stops, mode, now) : null
+  return ofAttempt ?? concludeOwner(owner, stops, mode, now)
+}
+
+const explainOwner = async (session: Session, context: EngineContext, named: OfOwner, now: number): Promise<Told | undefined> => {
+  const owner = await loadOwner(session, named.ref, now)
+  if (!owner) return undefined
+  const finding = named.removalId === undefined ? decisive(owner) : undefined
+  const ofAttempt = named.attemptId === undefined || finding?.attempt_id === named.attemptId
+  if (finding && ofAttempt) return { ...(await explainFinding(session, context, finding, now)), type: named.type, subject: named.subject }
+  const concluded = conclude(named, owner, context, now)
+  return {
+    ...concluded,
+    tree: conclusionNode(concluded, now, ownerNodes(owner)),
+    type: named.type,
+    subject: named.subject,
+    project: owner.project,
+  }
+}
+
+const tell = async (session: Session, context: EngineContext, named: Named, now: number): Promise<Told | undefined> => {
+  switch (named.kind) {
+    case 'owner':
+      return explainOwner(session, context, named, now)
+    case 'finding':
+      return explainFinding(session, context, named.row, now)
+    case 'sweep':
+      return explainSweep(session, named.row)
+    case 'hold':
+      return explainHold(named.row, now)
+    case 'event':
+      return explainEvent(named.event)
+    case 'backend':
+      return explainBackend(session, context, named.row, now)
+    case 'nothing':
+      return undefined
+  }
+}
+
+const notFound = (key: string, why: string): LeaseholdError =>
+  new LeaseholdError('not_found', `nothing that "${key}" names is visible to this token${why === '' ? '' : `: ${why}`}`)
+
+const visible = (actor: Actor, told: Pick<Told, 'project'>): boolean =>
+  told.project === null ? actor.project === null : seesProject(actor, told.project)
+
+/**
+ * @param key any id, a slug, a ref, `provider/location/native-id`, or a native id that only one resource has
+ * @throws LeaseholdError not_found, also for what belongs to another project
+ */
+export const explainKey = async (context: EngineContext, actor: Actor, key: string, signal: AbortSignal): Promise<ExplanationView> => {
+  requireFull(actor)
+  const now = await context.store.now()
+  const told = await context.store.read(async (session) => tell(session, context, await resolveKey(session, actor, key, now), now))
+  if (told) {
+    if (!visible(actor, told)) throw notFound(key, '')
+    return view(key, told, now)
+  }
+  const look = await lookFor(context, actor, key, signal)
+  if (look.kind === 'unknown') throw notFound(key, look.why)
+  if (look.kind === 'judged') return view(key, look.told, await context.store.now())
+  const owned: OfOwner = { kind: 'owner', type: 'resource', ref: look.ref, subject: `resource ${key}` }
+  const tracked = await context.store.read((session) => explainOwner(session, context, owned, now))
+  if (!tracked || !visible(actor, tracked)) throw notFound(key, '')
+  return view(key, tracked, now)
+}

@@ -1,0 +1,151 @@
+/**
+ * A fresh look at one resource that no row of ours knows: a stranger, a copy that no sweep has met yet, a disk of a live machine. Lists its one location
+ * and judges it as a sweep would; writes nothing.
+ */
+import { withDeadline } from '../../lib/deadline.ts'
+import { errorText } from '../../lib/redact.ts'
+import { explain, type ExplanationNode } from '../../model/explain.ts'
+import { cellsNot } from '../../model/inventory.ts'
+import { resourceKey } from '../../model/removal.ts'
+import type { ListedResource } from '../../providers/contract.ts'
+import { listBackends, type BackendRow } from '../../store/backends.ts'
+import { isOperator, type Actor } from '../actor.ts'
+import type { EngineContext } from '../context.ts'
+import { judgeAll, seal, type Judged } from '../sweep/judge-all.ts'
+import { listScope } from '../sweep/listing.ts'
+import { policyOf, sweepWork, type SweepWork } from '../sweep/load.ts'
+import { conclusionNode, node, type Told } from './told.ts'
+
+const lookDeadlineMs = 45_000
+
+export type Look =
+  | { kind: 'judged'; told: Told }
+  /** An active instance is bound to it, or to what it is attached to. */
+  | { kind: 'tracked'; ref: string }
+  /** Nothing is known; why, for the one who asked. */
+  | { kind: 'unknown'; why: string }
+
+interface Key {
+  provider: string
+  location: string
+  nativeId: string
+}
+
+const workFor = (context: EngineContext, backend: BackendRow): SweepWork | undefined =>
+  sweepWork(
+    context,
+    {
+      ...{
+        id: `${backend.project}/${backend.name}`,
+        project: backend.project,
+        backend: backend.name,
+        enrolled_at: 0,
+        clean_at: null,
+        clean_mode: null,
+      },
+      ...{
+        failures: 0,
+        listed_at: null,
+        outcome: null,
+        requested_at: null,
+        due_at: null,
+        lock_fence: 0,
+        lock_owner: null,
+        lock_until: null,
+      },
+    },
+    backend,
+  )
+
+/** The provider as it is, and a note of the one resource when its listing shows it. */
+const watched = (work: SweepWork, key: Key, seen: (one: ListedResource) => void): SweepWork => {
+  const { provider } = work
+  const list: SweepWork['provider']['list'] = async function* (locations, config, call) {
+    for await (const item of provider.list(locations, config, call)) {
+      if (item.type === 'page')
+        for (const one of item.resources) if (one.resource.location === key.location && one.resource.nativeId === key.nativeId) seen(one)
+      yield item
+    }
+  }
+  return { ...work, provider: Object.defineProperty(Object.create(provider) as SweepWork['provider'], 'list', { value: list }) }
+}
+
+const placeNode = (work: SweepWork, now: number): ExplanationNode =>
+  node('listing', now, `its location was listed just now through backend ${work.backend.project}/${work.backend.name}; nothing was written`)
+
+const toldOf = (work: SweepWork, judged: Judged, key: string, now: number): Told => {
+  const { verdict } = judged
+  const { mode, graceMs } = work.settings
+  const explained = explain({
+    subject: `resource ${key}`,
+    verdict,
+    judgedAt: now,
+    quarantine: null,
+    mode: mode.value,
+    graceMs: graceMs.value,
+    plan: null,
+    stoppedBy: null,
+    now,
+  })
+  const tree = { ...explained.tree, children: [...explained.tree.children, placeNode(work, now)] }
+  return { ...explained, tree, type: 'resource', project: work.backend.project, verdict: verdict.kind, reason: verdict.reason }
+}
+
+const toldContradiction = (work: SweepWork, key: string, why: string, now: number): Told => {
+  const base = { verdict: 'contradiction', reason: null }
+  const tree = conclusionNode({ ...base, text: why }, now, [placeNode(work, now)])
+  const change = 'a person finding out whose it is; nothing is touched until then'
+  return { ...base, tree, heldBack: [], change, type: 'resource', project: work.backend.project, subject: `resource ${key}` }
+}
+
+const lookThrough = async (context: EngineContext, actor: Actor, given: SweepWork, key: Key, signal: AbortSignal): Promise<Look> => {
+  const name = resourceKey(key.provider, key.location, key.nativeId)
+  const found: ListedResource[] = []
+  const work = watched(given, key, (one) => found.push(one))
+  const account = await work.provider.scope(work.config, { signal })
+  if (account.kind === 'unknown')
+    return { kind: 'unknown', why: `the account of backend "${work.backend.name}" can't be read: ${account.error}` }
+  const now = await context.store.now()
+  const policy = await policyOf(context, work, account.scope, now)
+  const listing = await listScope(context, work, [key.location], policy, signal)
+  const inventory = seal(work, listing, { expected: 0, seen: 0, unseen: [] }, listing.readable + listing.unreadable)
+  const judged = (await judgeAll(context, listing, inventory, policy)).find(({ group }) =>
+    group.members.some((member) => member.resource.location === key.location && member.resource.nativeId === key.nativeId),
+  )
+  // Whose it is, is nothing for those of one project.
+  if (judged?.verdict.reason === 'held.other-project' && actor.project !== null)
+    return { kind: 'unknown', why: 'it belongs to another project of this installation' }
+  if (judged) return { kind: 'judged', told: toldOf(work, judged, name, await context.store.now()) }
+  const ref = found[0]?.tags.ref
+  if (ref != null) return { kind: 'tracked', ref }
+  const contradiction = listing.contradictions.find((one) => one.location === key.location && one.nativeId === key.nativeId)
+  if (contradiction) return { kind: 'judged', told: toldContradiction(work, name, contradiction.why, await context.store.now()) }
+  const incomplete = cellsNot(inventory, 'complete').length > 0
+  return {
+    kind: 'unknown',
+    why: incomplete
+      ? `the listing of ${key.location} just now was incomplete, and what it showed does not include it`
+      : `the listing of ${key.location} just now shows nothing of that id with a ref tag: it does not exist there, or it carries no tag of ours and is never touched`,
+  }
+}
+
+/** Only operators make the provider work. @param key `provider/location/native-id` */
+export const lookFor = async (context: EngineContext, actor: Actor, key: string, signal: AbortSignal): Promise<Look> => {
+  const [, provider, location, nativeId] = /^([^/\s]+)\/([^/\s]+)\/(\S+)$/.exec(key) ?? []
+  if (provider === undefined || location === undefined || nativeId === undefined || !isOperator(actor)) return { kind: 'unknown', why: '' }
+  const backends = (await context.store.read((session) => listBackends(session, actor.project))).filter((one) => one.provider === provider)
+  let last: Look = { kind: 'unknown', why: '' }
+  for (const backend of backends) {
+    const work = workFor(context, backend)
+    if (!work) continue
+    try {
+      last = await withDeadline('the look', lookDeadlineMs, signal, (inner) =>
+        lookThrough(context, actor, work, { provider, location, nativeId }, inner),
+      )
+    } catch (error) {
+      last = { kind: 'unknown', why: `it could not be looked at through backend "${backend.name}": ${errorText(error)}` }
+    }
+    if (last.kind !== 'unknown') return last
+  }
+  return last
+}

@@ -1,0 +1,216 @@
+/** What a key names. An id is only what its prefix says; other words are looked up as a ref, a slug, a backend, and a native id, in this order. */
+import { sql } from 'kysely'
+import { isLeaseId, isRef } from '../../model/ids.ts'
+import { LeaseholdError } from '../../model/errors.ts'
+import type { AttemptId, RemovalId } from '../../model/ids.ts'
+import { attemptById, type AttemptRow } from '../../store/attempts.ts'
+import { findBackend, listBackends, type BackendRow } from '../../store/backends.ts'
+import { findingById, findingsAbout, type FindingRow } from '../../store/findings.ts'
+import { holdById, type HoldRow } from '../../store/holds.ts'
+import { findInstance } from '../../store/instances.ts'
+import { leaseById, liveLeasesBySlug, type LeaseRow } from '../../store/leases.ts'
+import { ledgerByRef } from '../../store/ledger.ts'
+import { sweepById, type SweepRow } from '../../store/sweeps.ts'
+import type { Session } from '../../store/store.ts'
+import { seesProject, type Actor } from '../actor.ts'
+import { keyOfAttempt } from './owner.ts'
+import type { EventFacts } from './things.ts'
+
+export type Named =
+  | { kind: 'owner'; type: string; ref: string; subject: string; attemptId?: string; removalId?: string }
+  | { kind: 'finding'; row: FindingRow }
+  | { kind: 'sweep'; row: SweepRow }
+  | { kind: 'hold'; row: HoldRow }
+  | { kind: 'event'; event: EventFacts }
+  | { kind: 'backend'; row: BackendRow }
+  | { kind: 'nothing' }
+
+const nothing: Named = { kind: 'nothing' }
+
+const ofLease = async (session: Session, lease: LeaseRow): Promise<Named> => {
+  const instance = await findInstance(session, lease.instance_id)
+  const ref =
+    instance?.ref ?? (await session.db.selectFrom('ledger').select('ref').where('owner_id', '=', lease.instance_id).executeTakeFirst())?.ref
+  return ref === undefined ? nothing : { kind: 'owner', type: 'lease', ref, subject: `lease ${lease.id} (${lease.slug})` }
+}
+
+const ofInstance = async (session: Session, id: string): Promise<Named> => {
+  const instance = await findInstance(session, id)
+  if (instance) return { kind: 'owner', type: 'instance', ref: instance.ref, subject: `instance ${instance.id} (${instance.name})` }
+  // Its row may be gone: the ledger remembers it for ever.
+  const row = await session.db.selectFrom('ledger').selectAll().where('owner_id', '=', id).executeTakeFirst()
+  return row ? { kind: 'owner', type: 'instance', ref: row.ref, subject: `instance ${id} (${row.owner_name})` } : nothing
+}
+
+const ofAttempt = async (session: Session, id: string): Promise<Named> => {
+  const row = await attemptById(session, id)
+  return row
+    ? {
+        kind: 'owner',
+        type: 'attempt',
+        ref: row.ref,
+        attemptId: row.id as AttemptId,
+        subject: `attempt ${row.id} (number ${row.number} for ref ${row.ref})`,
+      }
+    : nothing
+}
+
+const ofRemoval = async (session: Session, id: string): Promise<Named> => {
+  const row = await session.db
+    .selectFrom('removals')
+    .selectAll()
+    .where('id', '=', id as RemovalId)
+    .executeTakeFirst()
+  return row ? { kind: 'owner', type: 'removal', ref: row.ref, removalId: row.id, subject: `removal ${row.id} of ${row.name}` } : nothing
+}
+
+const ofEvent = async (session: Session, id: string): Promise<Named> => {
+  const event = await session.db.selectFrom('events').selectAll().where('id', '=', id).executeTakeFirst()
+  if (!event) return nothing
+  const targets = await session.db
+    .selectFrom('event_targets')
+    .selectAll()
+    .where('event_id', '=', id)
+    .orderBy('type')
+    .orderBy('id')
+    .execute()
+  return { kind: 'event', event: { ...event, targets } }
+}
+
+/** The newest finding that holds a plan of this id. */
+const ofPlan = async (session: Session, id: string): Promise<Named> => {
+  const rows = await session.db
+    .selectFrom('findings')
+    .selectAll()
+    .where('code', '=', 'plan-waiting')
+    .orderBy('last_seen_at', 'desc')
+    .execute()
+  const row = rows.find((one) => (JSON.parse(one.evidence) as { plan?: string }).plan === id)
+  return row ? { kind: 'finding', row } : nothing
+}
+
+type Maker = (session: Session, id: string) => Promise<Named>
+const found =
+  <Row>(kind: Named['kind'], read: (session: Session, id: string) => Promise<Row | undefined>): Maker =>
+  async (session, id) => {
+    const row = await read(session, id)
+    return row === undefined ? nothing : ({ kind, row } as Named)
+  }
+
+const byPrefix: Record<string, Maker> = {
+  in: ofInstance,
+  at: ofAttempt,
+  rm: ofRemoval,
+  ev: ofEvent,
+  pl: ofPlan,
+  fd: found('finding', findingById),
+  sw: found('sweep', sweepById),
+  hd: found('hold', holdById),
+}
+
+const newestFinding = (rows: readonly FindingRow[]): FindingRow | undefined => rows.findLast((row) => row.state === 'open') ?? rows.at(-1)
+
+const resourceOf = (attempt: AttemptRow, key: string): Named => ({
+  kind: 'owner',
+  type: 'resource',
+  ref: attempt.ref,
+  attemptId: attempt.id,
+  subject: `resource ${key}`,
+})
+
+interface Recorded {
+  key: string
+  attempt: AttemptRow
+}
+
+/** Of several attempts that recorded the name, the newest: names are used again. */
+const recordedAs = async (session: Session, nativeId: string, key: string | null): Promise<Recorded[]> => {
+  const rows = await session.db
+    .selectFrom('attempts')
+    .leftJoin('instances', 'instances.ref', 'attempts.ref')
+    .leftJoin('backends', (join) => join.onRef('backends.project', '=', 'attempts.project').onRef('backends.name', '=', 'attempts.backend'))
+    .selectAll('attempts')
+    .select((select) => select.fn.coalesce('instances.provider', 'backends.provider').as('provider'))
+    .where('attempts.native_id', '=', nativeId)
+    .orderBy('attempts.opened_at', 'desc')
+    .execute()
+  const recorded = rows.map((row) => ({ key: keyOfAttempt(row.provider ?? '', row) ?? '', attempt: row }))
+  return key === null ? recorded : recorded.filter((one) => one.key === key)
+}
+
+/** A finding is about the leader of a group; its other members are in its evidence. */
+const withMember = async (session: Session, nativeId: string): Promise<{ key: string; row: FindingRow }[]> => {
+  const rows = await session.db
+    .selectFrom('findings')
+    .selectAll()
+    .where('target_type', '=', 'resource')
+    .where(sql<boolean>`evidence like ${`%${JSON.stringify(nativeId).replace(/[\\%_]/g, '\\$&')}%`} escape '\\'`)
+    .orderBy('last_seen_at', 'desc')
+    .limit(200)
+    .execute()
+  return rows.flatMap((row) => {
+    const provider = row.target_id.slice(0, row.target_id.indexOf('/'))
+    const members = (JSON.parse(row.evidence) as { members?: { nativeId: string; location: string }[] }).members ?? []
+    const member = members.find((one) => one.nativeId === nativeId)
+    return member ? [{ key: `${provider}/${member.location}/${nativeId}`, row }] : []
+  })
+}
+
+const ofResource = async (session: Session, key: string): Promise<Named> => {
+  const about = await findingsAbout(session, null, key)
+  const open = about.findLast((row) => row.state === 'open')
+  if (open) return { kind: 'finding', row: open }
+  const nativeId = key.split('/').slice(2).join('/')
+  const [recorded] = await recordedAs(session, nativeId, key)
+  if (recorded) return resourceOf(recorded.attempt, key)
+  const member = (await withMember(session, nativeId)).find((one) => one.key === key)
+  const row = newestFinding(about) ?? member?.row
+  return row ? { kind: 'finding', row } : nothing
+}
+
+/** By the native id alone: only where no two resources have it. */
+const ofNativeId = async (session: Session, actor: Actor, nativeId: string): Promise<Named> => {
+  const recorded = (await recordedAs(session, nativeId, null)).filter((one) => seesProject(actor, one.attempt.project))
+  const members = (await withMember(session, nativeId)).filter((one) => one.row.project === null || seesProject(actor, one.row.project))
+  const keys = new Set([...recorded, ...members].map((one) => one.key))
+  if (keys.size > 1)
+    throw new LeaseholdError('not_found', `"${nativeId}" alone is not enough: it names ${[...keys].toSorted().join(' and ')}`)
+  const [key] = keys
+  return key === undefined ? nothing : ofResource(session, key)
+}
+
+const ofBackendName = async (session: Session, actor: Actor, name: string): Promise<Named> => {
+  const rows = (await listBackends(session, actor.project)).filter((row) => row.name === name)
+  return rows.length === 1 ? { kind: 'backend', row: rows[0] as BackendRow } : nothing
+}
+
+/** Live ones only: a slug is not reserved after an end (leases R1). */
+const ofSlug = async (session: Session, actor: Actor, slug: string, now: number): Promise<Named> => {
+  const leases = await liveLeasesBySlug(session, slug, actor.project, now)
+  if (leases.length > 1)
+    throw new LeaseholdError(
+      'not_found',
+      `the slug "${slug}" is used in ${leases.map((row) => row.project).join(' and ')}: name the lease by its id`,
+    )
+  return leases[0] ? ofLease(session, leases[0]) : nothing
+}
+
+export const resolveKey = async (session: Session, actor: Actor, key: string, now: number): Promise<Named> => {
+  if (isLeaseId(key)) {
+    const lease = await leaseById(session, key)
+    return lease ? ofLease(session, lease) : nothing
+  }
+  const maker = byPrefix[/^([a-z]{2})_[0-9a-f]{10,}$/.exec(key)?.[1] ?? '']
+  if (maker) return maker(session, key)
+  if (isRef(key) && (await ledgerByRef(session, key))) return { kind: 'owner', type: 'ref', ref: key, subject: `ref ${key}` }
+  if (/^[^/\s]+\/[^/\s]+\/\S+$/.test(key)) return ofResource(session, key)
+  const [, project, backend] = /^([^/\s]+)\/([^/\s]+)$/.exec(key) ?? []
+  if (project !== undefined && backend !== undefined) {
+    const row = await findBackend(session, project, backend)
+    return row ? { kind: 'backend', row } : nothing
+  }
+  const slug = await ofSlug(session, actor, key, now)
+  if (slug.kind !== 'nothing') return slug
+  const named = await ofBackendName(session, actor, key)
+  return named.kind === 'nothing' ? ofNativeId(session, actor, key) : named
+}
