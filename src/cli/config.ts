@@ -42,7 +42,7 @@ export const define = (command: Command, cli: Cli): void => {
       const { value, origin } = settings[name]
       const row = { name, value: shownValue(name, value), origin, environment: environmentOf(name) }
       // What the CLI would use where nothing is set: the coordinator of this machine and its first token.
-      if (name === 'url' && value === null && coordinator) return { ...row, value: coordinator.url, origin: `file ${coordinator.origin}` }
+      if (name === 'url' && value === null && coordinator) return { ...row, value: coordinator.url, origin: coordinator.origin }
       if (name === 'token' && value === null && token?.token) return { ...row, value: '***', origin: token.origin }
       return row
     })

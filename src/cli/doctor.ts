@@ -5,7 +5,8 @@ import type { Settings } from '../model/config.ts'
 import type { DoctorCheck } from '../model/wire.ts'
 import { openClaims } from '../store/claims.ts'
 import { act, type Cli } from './support/cli.ts'
-import { exitCodes, messageOf } from './support/errors.ts'
+import { CliError, exitCodes, messageOf } from './support/errors.ts'
+import { ApiError } from './support/http.ts'
 import { examples, withConnection, withJson } from './support/options.ts'
 import { connect, readAdminToken } from './support/session.ts'
 import { stateStyle } from './support/text.ts'
@@ -39,7 +40,7 @@ const localChecks = (settings: Settings): DoctorCheck[] => [
 ]
 
 const dataCheck = (folder: string): DoctorCheck => {
-  const name = 'data-folder'
+  const name = 'local data folder'
   const stat = statSync(folder, { throwIfNoEntry: false })
   if (!stat) return good(name, `${folder} is not there yet; it is made when it is needed`)
   try {
@@ -57,7 +58,7 @@ const dataCheck = (folder: string): DoctorCheck => {
 }
 
 const tokenCheck = (data: string): DoctorCheck => {
-  const name = 'admin-token'
+  const name = 'local admin token'
   const admin = readAdminToken(data)
   if (admin.kind === 'none') return good(name, `${admin.file} is not there: no coordinator was started with this data folder`)
   if (admin.kind === 'unreadable')
@@ -69,8 +70,8 @@ const tokenCheck = (data: string): DoctorCheck => {
 const claimsCheck = (data: string): DoctorCheck => {
   const { claims, problems, problemsOmitted } = openClaims(data).list()
   const bad = problems.length + problemsOmitted
-  if (bad === 0) return good('claims', `${claims.length} local claims`)
-  return { name: 'claims', level: 'warning', message: `${bad} claim files can't be used`, remedy: 'see "leasehold claims list"' }
+  if (bad === 0) return good('local claims', `${claims.length} local claims`)
+  return { name: 'local claims', level: 'warning', message: `${bad} claim files can't be used`, remedy: 'see "leasehold claims list"' }
 }
 
 const coordinatorChecks = async (settings: Settings): Promise<DoctorCheck[]> => {
@@ -80,13 +81,19 @@ const coordinatorChecks = async (settings: Settings): Promise<DoctorCheck[]> => 
     const { checks } = await client.get<{ checks: DoctorCheck[] }>('/v1/doctor', { deadlineMs: 60_000 })
     return [good(name, client.url), ...checks]
   } catch (error) {
-    return [
-      {
-        name,
-        level: 'error',
-        message: messageOf(error),
-        remedy: 'start one with "npm start" or "leasehold serve"; see "leasehold config"',
-      },
-    ]
+    return [{ name, level: 'error', ...troubleOf(error) }]
   }
+}
+
+const troubleOf = (error: unknown): { message: string; remedy: string } => {
+  if (!(error instanceof CliError)) return { message: messageOf(error), remedy: 'see "leasehold config"' }
+  if (error instanceof ApiError && error.status === 401)
+    return {
+      message: error.what,
+      remedy: 'the token is none of this coordinator, has expired or was revoked: set LEASEHOLD_TOKEN to a valid one; see "leasehold config"',
+    }
+  if (error instanceof ApiError && error.status === 403)
+    return { message: error.what, remedy: 'the token may not ask this: use one with the role operator or admin' }
+  if (error instanceof ApiError) return { message: error.what, remedy: "see the coordinator's log" }
+  return { message: error.what, remedy: error.remedy ?? 'see "leasehold config"' }
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import type { EventView } from '../model/wire.ts'
 import { act, type Cli, type Flags } from './support/cli.ts'
-import { messageOf } from './support/errors.ts'
+import { CliError, exitCodes, messageOf } from './support/errors.ts'
 import { ApiError, NoAnswer, type Client } from './support/http.ts'
 import { examples, wholeNumber, withConnection, withJson } from './support/options.ts'
 import { paint, printable, stateStyle } from './support/text.ts'
@@ -25,9 +25,19 @@ export const define = (command: Command, cli: Cli): void => {
     const limit = (flags['limit'] as number | undefined) ?? Number.POSITIVE_INFINITY
     if (flags['follow']) return await follow(cli, client, flags, limit)
     const all = await readAll(client, flags, limit)
+    if (all.length === 0) await requireKnown(client, flags)
     if (!flags.json && all.length > 0) return cli.io.out(all.map((event) => line(cli, event)).join(''))
     cli.list(flags, all, [], 'no events')
   })
+}
+
+/** A target of which no event ever told is taken for a mistake; one that is only quiet after `--after` is not. */
+const requireKnown = async (client: Client, flags: Flags): Promise<void> => {
+  const target = flags['target']
+  if (typeof target !== 'string') return
+  const after = (flags['after'] as number | undefined) ?? 0
+  if (after > 0 && (await readPage(client, flags, 0, 1, 0)).events.length > 0) return
+  throw new CliError(`no event that this token may see is about ${JSON.stringify(target)}: nothing of that id or name is known`, exitCodes.notFound)
 }
 
 interface Page {
@@ -81,9 +91,16 @@ const follow = async (cli: Cli, client: Client, flags: Flags, limit: number): Pr
   }
 }
 
+/** As long as the longest code, and as a number that a feed reaches. */
+const codeWidth = 21
+const seqWidth = 6
+
+/** Columns of a fixed width, so that what `--follow` prints later stands below what it printed before. */
 const line = (cli: Cli, event: EventView): string => {
   const style = event.level === 'info' ? null : stateStyle(event.level)
-  const code = style === null ? event.code : paint(cli.io.colours, style, event.code)
+  const what = printable(`${event.level.padEnd('warning'.length)}  ${event.code.padEnd(codeWidth)}`)
+  const code = style === null ? what : paint(cli.io.colours, style, what)
+  const seq = String(event.seq).padStart(seqWidth)
   const targets = event.targets.map(({ type, id, name }) => `${type}:${name === '' || name === id ? id : `${name}(${id})`}`).join(' ')
-  return `${paint(cli.io.colours, 'dim', printable(event.at))}  ${code}  ${printable(event.message)}  ${paint(cli.io.colours, 'dim', printable(targets))}\n`
+  return `${seq}  ${paint(cli.io.colours, 'dim', printable(event.at))}  ${code}  ${printable(event.message)}  ${paint(cli.io.colours, 'dim', printable(targets))}\n`
 }

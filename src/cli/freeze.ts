@@ -3,8 +3,11 @@ import type { Command } from 'commander'
 import type { FreezeView } from '../model/wire.ts'
 import { act, type Cli } from './support/cli.ts'
 import { usageError } from './support/errors.ts'
+import type { Client } from './support/http.ts'
 import { examples, withConnection, withJson } from './support/options.ts'
-import { relative } from './support/text.ts'
+import { printable, relative } from './support/text.ts'
+
+const listFreezes = async (client: Client): Promise<FreezeView[]> => (await client.get<{ freezes: FreezeView[] }>('/v1/freezes')).freezes
 
 export const define = (command: Command, cli: Cli): void => {
   command
@@ -20,12 +23,19 @@ export const define = (command: Command, cli: Cli): void => {
     const { client } = await cli.session(flags)
     if (!flags['list']) {
       const body = { ...(flags['scope'] === undefined ? {} : { scope: flags['scope'] }), reason: flags['reason'] }
+      const scope = typeof flags['scope'] === 'string' ? flags['scope'] : '*'
+      // Freezing twice replaces the reason, and is told apart for people only.
+      const before = flags.json ? undefined : (await listFreezes(client)).find((one) => one.scope === scope)
       const answer = (await client.call<{ freeze?: FreezeView }>('POST', '/v1/freezes', { body })).body
-      const what = typeof flags['scope'] === 'string' ? flags['scope'] : 'every scope'
-      cli.show(flags, answer.freeze ?? answer, () => `${what} is frozen: no removal begins until "leasehold unfreeze"\n`)
+      const what = scope === '*' ? 'every scope' : scope
+      cli.show(flags, answer.freeze ?? answer, () =>
+        before === undefined
+          ? `${what} is frozen: no removal begins until "leasehold unfreeze"\n`
+          : `${what} was frozen already, by ${printable(before.createdBy)} since ${before.createdAt} (${printable(before.reason)}); this reason replaces that one\n`,
+      )
       return
     }
-    const { freezes } = await client.get<{ freezes: FreezeView[] }>('/v1/freezes')
+    const freezes = await listFreezes(client)
     const now = cli.io.now()
     cli.list(
       flags,

@@ -4,7 +4,7 @@ import type { HoldView } from '../model/wire.ts'
 import { isLeaseId } from '../model/ids.ts'
 import { act, type Cli } from './support/cli.ts'
 import { usageError } from './support/errors.ts'
-import { segment } from './support/http.ts'
+import { segment, type Client } from './support/http.ts'
 import { getLease } from './support/leases.ts'
 import { examples, wholeSeconds, withConnection, withJson } from './support/options.ts'
 import { relative } from './support/text.ts'
@@ -14,12 +14,15 @@ const types = ['resource', 'instance', 'lease', 'project', 'scope'] as const
 export const define = (command: Command, cli: Cli): void => {
   defineAdd(command.command('add'), cli)
 
-  const list = command.command('list').summary('list holds').description('Lists holds.')
+  const list = command.command('list').summary('list holds').description('Lists the holds that stand.')
+  list.option('--all', 'removed and ended ones too')
   withJson(withConnection(list))
-  examples(list, 'hold list')
+  examples(list, 'hold list', 'hold list --all')
   act(list, async (flags) => {
     const { client } = await cli.session(flags)
-    const { holds } = await client.get<{ holds: HoldView[] }>('/v1/holds')
+    const { holds } = await client.get<{ holds: HoldView[] }>('/v1/holds', {
+      query: { all: flags['all'] === true ? true : undefined },
+    })
     const now = cli.io.now()
     cli.list(
       flags,
@@ -30,8 +33,8 @@ export const define = (command: Command, cli: Cli): void => {
         { title: 'REASON', cell: (one) => one.reason },
         { title: 'BY', cell: (one) => one.createdBy },
         { title: 'SINCE', cell: (one) => relative(one.createdAt, now) },
-        { title: 'UNTIL', cell: (one) => (one.until === null ? 'removed' : relative(one.until, now)) },
-        { title: 'REMOVED', cell: (one) => relative(one.removedAt, now) },
+        { title: 'UNTIL', cell: (one) => (one.until === null ? 'no end' : relative(one.until, now)) },
+        ...(flags['all'] ? [{ title: 'REMOVED', cell: (one: HoldView) => relative(one.removedAt, now) }] : []),
       ],
       'no holds',
     )
@@ -42,10 +45,17 @@ export const define = (command: Command, cli: Cli): void => {
   examples(remove, 'hold remove hd_0190f3c2a1b47d4c8e5f60718293a4b5')
   act(remove, async (flags, id = '') => {
     const { client } = await cli.session(flags)
+    // Removing twice changes nothing, and is told apart for people only.
+    const before = flags.json ? undefined : await findHold(client, id)
     const { body } = await client.call<{ hold?: HoldView }>('DELETE', `/v1/holds/${segment(id)}`)
-    cli.show(flags, body.hold ?? body, () => `hold ${id} is removed\n`)
+    cli.show(flags, body.hold ?? body, () =>
+      before?.removedAt ? `hold ${id} was removed already, at ${before.removedAt}\n` : `hold ${id} is removed\n`,
+    )
   })
 }
+
+const findHold = async (client: Client, id: string): Promise<HoldView | undefined> =>
+  (await client.get<{ holds: HoldView[] }>('/v1/holds', { query: { all: true } })).holds.find((one) => one.id === id)
 
 const typeOf = (target: string, said: unknown): (typeof types)[number] => {
   if (said !== undefined) {

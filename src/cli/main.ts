@@ -51,6 +51,23 @@ const entries: readonly Entry[] = [
   { name: 'admin', summary: "lease audit, and others' leases", group: operating, load: () => import('./admin.ts') },
 ]
 
+const isHelp = (word: string): boolean => word === '--help' || word === '-h'
+
+/** Help on a command that is not there would be its parent's, as if all were well: without the request for help it is refused. */
+const withoutHelpOfNothing = (program: Command, argv: readonly string[]): readonly string[] => {
+  let command = program
+  for (let at = 0; at < argv.length && command.commands.length > 0; at += 1) {
+    const word = argv[at] as string
+    if (takesValue.has(word)) at += 1
+    else if (!word.startsWith('-')) {
+      const next = command.commands.find((one) => one.name() === word || one.aliases().includes(word))
+      if (!next) return argv.filter((one) => !isHelp(one))
+      command = next
+    }
+  }
+  return argv
+}
+
 const takesValue = new Set(['--url', '--data', '--config'])
 
 /** The word that names the command: the first that is neither an option before it nor such an option's value. */
@@ -100,7 +117,7 @@ export const runCli = async (words: readonly string[], io: Io = processIo()): Pr
   const argv = words[0] === 'help' ? [...words.slice(1), '--help'] : words
   try {
     const program = await build(argv, cli)
-    await program.parseAsync(argv, { from: 'user' })
+    await program.parseAsync(withoutHelpOfNothing(program, argv), { from: 'user' })
     return cli.exitCode
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage

@@ -64,6 +64,15 @@ const ensureAdminToken = async (engine: Engine, data: string): Promise<string | 
   return adminToken === null ? null : file
 }
 
+/** Another replica on this folder may have written its own address since: that one stays. */
+const withdrawUrl = (file: string, url: string): void => {
+  try {
+    if (readFileSync(file, 'utf8').trim() === url) rmSync(file, { force: true })
+  } catch {
+    // It is gone already.
+  }
+}
+
 /** A database may name a provider that this program does not have: nothing of it is ever swept. */
 const withoutProvider = (provider: string): SweepSettings => {
   const of = <T>(value: T) => ({ value, origin: `no provider "${provider}"` })
@@ -127,6 +136,6 @@ export const serve = async ({ settings, sweeps }: ServeOptions): Promise<void> =
   await api.close()
   await engine.stop(stopGraceMs)
   await store.close()
-  rmSync(join(data, 'serve.url'), { force: true })
+  withdrawUrl(join(data, 'serve.url'), url)
   unlock()
 }

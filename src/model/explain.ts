@@ -53,7 +53,7 @@ const node = (source: string, at: number | null, fact: string, children: readonl
 const quarantineNode = (quarantine: Quarantine, input: ExplainInput): ExplanationNode =>
   node('quarantine', quarantine.firstSeenAt, 'the same fingerprint has stood since', [
     node('quarantine', quarantine.lastSeenAt, `${quarantine.timesSeen} complete inventories showed it unchanged, the last one`),
-    node('quarantine', null, `grace is ${briefDuration(input.graceMs)}`),
+    node('quarantine', input.now, `grace is ${briefDuration(input.graceMs)}`),
   ])
 
 /** In the order in which it would have to be overcome. */

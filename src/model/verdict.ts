@@ -81,7 +81,7 @@ const judgeStranger = (group: Group, evidence: RefEvidence | null, clock: SweepC
   const ledger = evidence?.ledger ?? null
   if (evidence === null || ledger === null) {
     if (other) return conclude('foreign.other-installation', [listed, tag])
-    const unknown = fact('ledger', evidence?.readAt ?? null, 'no project of this installation issued this ref')
+    const unknown = fact('ledger', evidence?.readAt ?? clock.now, 'no project of this installation issued this ref')
     const named = group.members.every((member) => member.fixedAttemptToken !== null && member.fixedAttemptToken === member.tags.attempt)
     return conclude(installation !== null && named ? 'contradiction.unknown-ref-of-ours' : 'foreign.unknown-ref', [listed, tag, unknown])
   }

@@ -76,6 +76,8 @@ export interface Contradiction {
   nativeId: string
   location: string
   why: string
+  /** The ref that it carries, where it carries one: nobody is told of a ref that nobody here issued (orphans R50). */
+  ref?: string
 }
 
 export type FindOutcome =

@@ -141,43 +141,33 @@ interface Bound {
   state: InstanceState
   instance_id: string
   attempt_id: string
-  number: number
   token: string
   scope: string
   location: string
-  opened_at: number
-  deadline_at: number
   kind: string | null
   native_id: string | null
   immutable_id: string | null
-  retained: number
 }
 
-const boundText = (refs: string, project: string): string => `select i.ref, i.state, i.id as instance_id,
-  a.id as attempt_id, a.number, a.token, a.scope, a.location, a.opened_at, a.deadline_at, a.kind, a.native_id, a.immutable_id,
-  case when s.state = 'released' and s.release_deletes = 0 then 1 else 0 end as retained
-  from ${refs} as v(ref)
+const boundText = (refs: string, project: string, attemptKey: string): string => `select i.ref, i.state, i.id as instance_id,
+  a.id as attempt_id, a.token, a.scope, a.location, a.kind, a.native_id, a.immutable_id
+  from ${refs}
   cross join instances i
-  join attempts a on a.ref = i.ref and a.id = i.attempt_id
-  left join leases s on s.id = i.lease_id
-  where i.ref = v.ref and i.project = ${project} and i.state in ('provisioning', 'idle', 'busy')`
+  cross join attempts a
+  where i.ref = v.value and i.project = ${project} and i.state in ('provisioning', 'idle', 'busy') and a.ref = i.ref and ${attemptKey} = i.attempt_id`
 
 const boundTexts = {
-  // A cross join keeps its order in SQLite: it would else read all instances of the project for each page.
-  sqlite: boundText('json_each(?)', '?').replace('as v(ref)', 'as v').replace('v.ref', 'v.value'),
-  postgresql: boundText('json_array_elements_text($1::json)', '$2'),
+  // A cross join keeps its order in SQLite, and the plus keeps it to the index that covers the look: it would else read whole tables for each page.
+  sqlite: boundText('json_each(?) as v', '?', '+a.id'),
+  postgresql: boundText('json_array_elements_text($1::json) as v(value)', '$2', 'a.id'),
 }
 
 /**
- * The same for what active instances of one project are bound to, and only as much as `isPlainlyTracked` asks for: the cheap first look at each page of a large
- * listing. What is not in it is not thereby untracked: `evidenceOf` tells.
+ * The same for what active instances of one project are bound to, and only as much as `isPlainlyTracked` and `showsBound` ask for: the cheap first look at each page of
+ * a large listing. Whether a release retained the box is not in it: that one is held rather than tracked, and left alone all the same. What is not in it is
+ * not thereby untracked: `evidenceOf` tells.
  */
-export const boundEvidenceOf = async (
-  session: Session,
-  refs: readonly string[],
-  project: string,
-  readAt: number,
-): Promise<Map<string, RefEvidence>> => {
+export const boundEvidenceOf = async (session: Session, refs: readonly string[], project: string, readAt: number): Promise<Map<string, RefEvidence>> => {
   if (refs.length === 0) return new Map()
   const { rows } = await session.db.executeQuery<Bound>(CompiledQuery.raw(boundTexts[session.dialect], [JSON.stringify(refs), project]))
   return new Map(
@@ -187,31 +177,24 @@ export const boundEvidenceOf = async (
         ref: row.ref,
         readAt,
         ledger: { project, ownerId: row.instance_id, ownerName: '', issuedAt: 0, ownerClosedAt: null },
-        instance: {
-          id: row.instance_id,
-          state: row.state,
-          changedAt: 0,
-          terminatedAt: null,
-          gaveUpAt: null,
-          boundAttemptId: row.attempt_id,
-        },
+        instance: { id: row.instance_id, state: row.state, changedAt: 0, terminatedAt: null, gaveUpAt: null, boundAttemptId: row.attempt_id },
         attempts: [
           {
             id: row.attempt_id,
-            number: row.number,
+            number: 0,
             token: row.token,
             scope: row.scope,
             location: row.location,
             outcome: 'bound',
-            openedAt: row.opened_at,
-            deadlineAt: row.deadline_at,
+            openedAt: 0,
+            deadlineAt: 0,
             endedAt: null,
             kind: row.kind,
             nativeId: row.native_id,
             immutableId: row.immutable_id,
           },
         ],
-        lease: row.retained === 1 ? { id: '', state: 'released', retained: true } : null,
+        lease: null,
         removals: [],
       },
     ]),

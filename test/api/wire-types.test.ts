@@ -19,6 +19,7 @@ import type {
   Target,
   Token,
 } from '../../src/api/schemas/views.ts'
+import type { Explanation, HeldBack, Sweep, SweepCell, SweepOrphan } from '../../src/api/schemas/sweeps.ts'
 import type * as wire from '../../src/model/wire.ts'
 import { leaseViews } from '../../src/engine/views.ts'
 import { benchForAll } from './support.ts'
@@ -41,6 +42,12 @@ describe('the schemas of the API', () => {
     expectTypeOf<Static<typeof Status>>().branded.toEqualTypeOf<wire.StatusView>()
     expectTypeOf<Static<typeof Check>>().branded.toEqualTypeOf<wire.DoctorCheck>()
     expectTypeOf<Static<typeof Access>>().branded.toEqualTypeOf<wire.Access>()
+    expectTypeOf<Static<typeof Sweep>>().branded.toEqualTypeOf<wire.SweepView>()
+    expectTypeOf<Static<typeof SweepCell>>().branded.toEqualTypeOf<wire.SweepCellView>()
+    expectTypeOf<Static<typeof SweepOrphan>>().branded.toEqualTypeOf<wire.SweepOrphanView>()
+    expectTypeOf<Static<typeof HeldBack>>().branded.toEqualTypeOf<wire.HeldBackView>()
+    expectTypeOf<Static<typeof Explanation>['heldBack']>().branded.toEqualTypeOf<wire.ExplanationView['heldBack']>()
+    expectTypeOf<keyof Static<typeof Explanation>>().toEqualTypeOf<keyof wire.ExplanationView>()
     expectTypeOf<Static<typeof ErrorAnswer>>().branded.toEqualTypeOf<wire.ErrorAnswer>()
     expect(Object.keys(Cleanup.properties)).toContain('stuck')
   })

@@ -1,6 +1,8 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createProviders } from '../../src/cli/serve-providers.ts'
+import { providerNames } from '../../src/cli/support/provider-names.ts'
 import { leaseView, startCoordinator, type FakeCoordinator } from './coordinator.ts'
 import { sandbox, type Sandbox } from './run-cli.ts'
 
@@ -130,6 +132,49 @@ describe('leasehold config', () => {
       token: { value: '***', origin: 'environment LEASEHOLD_TOKEN' },
     })
     expect((await box.run(['config'], { environment })).out).not.toContain('canary')
+  })
+
+  it('shows the settings of sweeps for each provider, with where each comes from (orphans R75a)', async () => {
+    const environment = {
+      LEASEHOLD_ORPHAN_CLEANUP_MODE: 'report',
+      LEASEHOLD_SIMULATED_ORPHAN_SWEEP_DELETE: 'on',
+      LEASEHOLD_ORPHAN_CLEANUP_GRACE_SECONDS: '60',
+      LEASEHOLD_PROCESS_ORPHAN_SWEEP_ENABLED: 'no',
+    }
+    const { status, out, err } = await box.run(['config', '--json'], { environment })
+    expect([status, err]).toEqual([0, ''])
+    expect(rows(out)).toMatchObject({
+      'sweep.process.mode': { value: 'off', origin: 'environment LEASEHOLD_PROCESS_ORPHAN_SWEEP_ENABLED' },
+      'sweep.simulated.mode': { value: 'delete', origin: 'environment LEASEHOLD_SIMULATED_ORPHAN_SWEEP_DELETE' },
+      'sweep.simulated.graceSeconds': { value: 60, origin: 'environment LEASEHOLD_ORPHAN_CLEANUP_GRACE_SECONDS' },
+      'sweep.simulated.intervalSeconds': { value: 900, origin: 'default' },
+      'sweep.process.reportEverySeconds': { value: 86_400, origin: 'default' },
+    })
+  })
+
+  it.each([
+    [{ LEASEHOLD_ORPHAN_CLEANUP_MODE: 'purge' }, /LEASEHOLD_ORPHAN_CLEANUP_MODE: must be report, delete or off, not "purge"/],
+    [{ LEASEHOLD_SIMULATED_ORPHAN_SWEEP_GRACE_SECONDS: 'soon' }, /LEASEHOLD_SIMULATED_ORPHAN_SWEEP_GRACE_SECONDS/],
+  ])('refuses %j, in config and in serve, with exit 2 (orphans R74)', async (environment, message) => {
+    for (const command of ['config', 'serve']) {
+      const { status, out, err } = await box.run([command], { environment: { LEASEHOLD_DATA: box.data, ...environment } })
+      expect([status, out]).toEqual([2, ''])
+      expect(err).toMatch(message)
+    }
+    expect(existsSync(box.data)).toBe(false)
+  })
+
+  it('says when serve refuses a grace of 0 in delete mode, and that --allow-zero-grace allows it', async () => {
+    const environment = { LEASEHOLD_DATA: box.data, LEASEHOLD_ORPHAN_CLEANUP_MODE: 'delete', LEASEHOLD_ORPHAN_CLEANUP_GRACE_SECONDS: '0' }
+    const { status, err } = await box.run(['config'], { environment })
+    expect([status, err]).toEqual([0, expect.stringMatching(/^warning: serve refuses to start: .*--allow-zero-grace/)])
+    expect(await box.run(['config', '--allow-zero-grace'], { environment })).toMatchObject({ status: 0, err: '' })
+    expect(await box.run(['serve'], { environment })).toMatchObject({ status: 2, err: expect.stringContaining('--allow-zero-grace') })
+    expect(existsSync(box.data)).toBe(false)
+  })
+
+  it('knows the providers that serve has', () => {
+    expect(createProviders(box.data).map((provider) => provider.name)).toEqual([...providerNames])
   })
 
   it('reads ./leasehold.yml before the one in the home folder, and --config before both', async () => {

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hex } from '../../lib/ids.ts'
 import type { Claim } from '../../model/claim.ts'
+import { slugify } from '../../model/slug.ts'
 import type { LeaseAnswer, LeaseView } from '../../model/wire.ts'
 import type { ClaimKeeper } from './claim-keeper.ts'
 import type { Cli } from './cli.ts'
@@ -61,7 +62,9 @@ export const createLease = async (options: CreateOptions): Promise<Created> => {
   const sent: Sent = { anything: false, lost: false, accepted: false }
   try {
     const answer = await send(options, id, key, sent)
-    for (const warning of answer.warnings ?? []) cli.warn(warning)
+    for (const warning of answer.warnings ?? []) cli.warn(asTyped(warning))
+    const rewritten = slugRewritten(request.slug, answer.lease.slug)
+    if (rewritten !== null) cli.warn(rewritten)
     const lease = await untilActive(options, answer.lease)
     return { lease, leaseToken: answer.leaseToken ?? null, claim: await keeper.ready(claim, lease) }
   } catch (error) {
@@ -79,6 +82,27 @@ export const createLease = async (options: CreateOptions): Promise<Created> => {
     }
     throw error
   }
+}
+
+/** A coordinator counts in seconds under the names of its fields; a command line has options and units. */
+const asTyped = (warning: string): string => {
+  const [, field, asked, cap] = /^(ttlSeconds|idleTimeoutSeconds) (\d+) is above the cap and was set to (\d+)$/.exec(warning) ?? []
+  if (asked === undefined || cap === undefined) return warning
+  const most = inOneUnit(Number(cap))
+  return `--${field === 'ttlSeconds' ? 'ttl' : 'idle'} ${inOneUnit(Number(asked))} is above the cap of ${most} and was set to ${most}`
+}
+
+/** `30h` and not `1d 6h`: what is compared stands in one unit. */
+const inOneUnit = (seconds: number): string => {
+  if (seconds % 3600 === 0) return `${seconds / 3600}h`
+  return seconds % 60 === 0 ? `${seconds / 60}m` : `${seconds}s`
+}
+
+const slugRewritten = (wanted: string | undefined, given: string): string | null => {
+  if (wanted === undefined || wanted === given) return null
+  const plain = slugify(wanted)
+  if (plain === given) return `the slug ${JSON.stringify(wanted)} was made ${JSON.stringify(given)}: slugs are lower-case letters, digits and -`
+  return `the slug ${JSON.stringify(plain ?? wanted)} is in use: this lease got ${JSON.stringify(given)}`
 }
 
 const send = async ({ cli, client, request, signal }: CreateOptions, id: string, key: string | null, sent: Sent): Promise<LeaseAnswer> => {

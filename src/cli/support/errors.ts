@@ -15,10 +15,16 @@ export const exitCodes = {
 
 export class CliError extends Error {
   readonly exitCode: number
+  /** What happened, without what to do about it. */
+  readonly what: string
+  /** What to do about it; null where the message has it, or there is nothing. */
+  readonly remedy: string | null
 
-  constructor(message: string, exitCode: number = exitCodes.failure) {
-    super(message)
+  constructor(what: string, exitCode: number = exitCodes.failure, remedy: string | null = null) {
+    super(remedy === null ? what : `${what}. ${remedy}`)
     this.exitCode = exitCode
+    this.what = what
+    this.remedy = remedy
   }
 }
 

@@ -21,8 +21,8 @@ export class ApiError extends CliError {
 export class NoAnswer extends CliError {
   readonly sent: boolean
 
-  constructor(message: string, sent: boolean) {
-    super(message)
+  constructor(what: string, sent: boolean, remedy: string | null = null) {
+    super(what, exitCodes.failure, remedy)
     this.sent = sent
   }
 }
@@ -75,6 +75,10 @@ const causeOf = (error: unknown): { code: string; message: string } => {
   return { code: first?.code ?? cause?.code ?? '', message: first?.message || cause?.message || (error as Error).message }
 }
 
+/** Asked for TLS, and what came is none: nothing of the request was sent. */
+const plainHttp = (address: string, code: string): boolean =>
+  address.startsWith('https:') && (code === 'EPROTO' || code.startsWith('ERR_SSL_WRONG_VERSION') || code.startsWith('ERR_SSL_PACKET'))
+
 /** A part of a path from what somebody typed: it can't reach another route. */
 export const segment = (text: string): string => encodeURIComponent(text).replace(/^\.{1,2}$/, (dots) => dots.replaceAll('.', '%2E'))
 
@@ -112,10 +116,17 @@ export const createClient = (options: ClientOptions): Client => {
       // fetch refuses some ports itself ("bad port"), without a code.
       if (neverConnected.has(cause.code) || cause.message === 'bad port') {
         throw new NoAnswer(
-          `no coordinator answers at ${place}: ${cause.message}. Start one with "npm start" or "leasehold serve", or name another with --url`,
+          `no coordinator answers at ${place}: ${cause.message}`,
           false,
+          'Start one with "npm start" or "leasehold serve", or name another with --url',
         )
       }
+      if (plainHttp(address, cause.code))
+        throw new NoAnswer(
+          `no coordinator answers at ${place}: that port speaks plain http`,
+          false,
+          `Write ${options.url.replace('https:', 'http:')}`,
+        )
       throw new NoAnswer(`the connection to the coordinator at ${place} broke: ${cause.message}`, true)
     }
     const parsed = parseAnswer(text)

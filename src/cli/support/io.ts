@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { homedir } from 'node:os'
 import type { Access } from '../../model/wire.ts'
+import { CliError } from './errors.ts'
 
 /** The way into a box: what `providers/process/enter.ts` offers, loaded when a command is run. */
 export interface BoxDoor {
@@ -39,7 +40,13 @@ export const processIo = (): Io => {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
     environment: process.env,
-    folder: process.cwd(),
+    get folder() {
+      try {
+        return process.cwd()
+      } catch {
+        throw new CliError('the current folder is not there any more: change to another one')
+      }
+    },
     home: homedir(),
     colours: process.stdout.isTTY === true && (noColour === undefined || noColour === '') && terminal !== 'dumb',
     now: Date.now,

@@ -8,6 +8,7 @@ const refuse = (problem: string): never => {
 
 /** Milliseconds, above zero. */
 export const positiveDuration = (text: string): number => {
+  if (text.trim() === '') return refuse('It is empty: write a number and a unit, such as 90s, 30m or 2h.')
   const result = parseDuration(text)
   if (!result.ok) return refuse(result.problem)
   return result.milliseconds > 0 ? result.milliseconds : refuse('It must be longer than zero.')
@@ -42,6 +43,7 @@ export const wholeNumber =
 export const keyValue = (text: string, before: Record<string, string> = {}): Record<string, string> => {
   const at = text.indexOf('=')
   if (at < 1) return refuse('Write it as key=value.')
+  if (Object.hasOwn(before, text.slice(0, at))) return refuse(`The key "${text.slice(0, at)}" is given twice.`)
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) }
 }
 

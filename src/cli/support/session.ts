@@ -4,7 +4,7 @@ import { hostname, networkInterfaces } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { resolveConfig, type SettingName, type Settings } from '../../model/config.ts'
 import { readConfigFile } from '../config-file.ts'
-import { CliError, messageOf, usageError } from './errors.ts'
+import { CliError, exitCodes, messageOf, usageError } from './errors.ts'
 import { createClient, type Client } from './http.ts'
 import type { Io } from './io.ts'
 
@@ -67,10 +67,11 @@ const localUrl = (settings: Settings): string => {
 }
 
 /** What the coordinator of this data folder said that it listens on, when the settings alone don't say it: its port may have come by a flag. */
-const servedUrl = (data: string): string | null => {
+const servedUrl = (data: string): Coordinator | null => {
+  const file = join(data, 'serve.url')
   try {
-    const url = readFileSync(join(data, 'serve.url'), 'utf8').trim()
-    return URL.canParse(url) ? url : null
+    const url = readFileSync(file, 'utf8').trim()
+    return URL.canParse(url) ? { url, origin: `file ${file}` } : null
   } catch {
     return null
   }
@@ -84,7 +85,7 @@ export const findCoordinator = (settings: Settings): Coordinator | null => {
   const admin = readAdminToken(settings.data.value)
   if (admin.kind === 'none') return null
   const served = settings.port.origin === 'default' ? servedUrl(settings.data.value) : null
-  return { url: served ?? localUrl(settings), origin: admin.file }
+  return served ?? { url: localUrl(settings), origin: `port ${settings.port.value}, ${settings.port.origin}` }
 }
 
 const isThisMachine = (url: string): boolean => {
@@ -113,7 +114,7 @@ export const connect = (settings: Settings): Session => {
       settings.url.value === 'none'
         ? `url is "none" (from ${settings.url.origin})`
         : `neither --url, LEASEHOLD_URL nor url: in leasehold.yml is set, and ${settings.data.value} holds no admin.token`
-    throw new CliError(`no coordinator: ${why}. Start one with "npm start" or "leasehold serve", or name one with --url`)
+    throw new CliError(`no coordinator: ${why}`, exitCodes.failure, 'Start one with "npm start" or "leasehold serve", or name one with --url')
   }
   const { token, hint } = findToken(settings, coordinator)
   return { settings, client: createClient({ ...coordinator, token, tokenHint: hint }) }

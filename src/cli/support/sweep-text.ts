@@ -89,6 +89,6 @@ export const describeSweep = (cli: Cli, sweep: SweepView): string => {
     ['guard on counts', sweep.guard === 'none' ? null : sweep.guard],
   ])
   const coverage = sweep.cells.length === 0 ? '' : `\n${matrix(cli, sweep.cells)}\n${verdicts(cli, sweep)}`
-  const rest = `${planText(sweep)}${orphans(cli, sweep.orphans ?? [])}`
+  const rest = [planText(sweep), orphans(cli, sweep.orphans ?? [])].filter((part) => part !== '').join('\n')
   return `${printable(place)}: ${outcome}\n${head}${coverage}${rest === '' ? '' : `\n${rest}`}`
 }

@@ -18,7 +18,7 @@ const skewWarningMs = 1_000
 const skewErrorMs = 60_000
 
 const checkFolder = async (folder: string): Promise<DoctorCheck> => {
-  const name = 'data folder'
+  const name = 'coordinator data folder'
   try {
     const { mode } = await stat(folder)
     if ((mode & 0o077) === 0) return ok(name, `${folder} is readable by its owner only`)
@@ -43,17 +43,29 @@ const checkProvider = async (context: EngineContext, backends: readonly BackendR
   if (!provider) return failed(`this coordinator has no provider "${first.provider}"`, 'run a version that has it')
   try {
     const config = JSON.parse(first.config) as Record<string, unknown>
-    return await withDeadline(`the doctor of ${first.provider}`, deadlineMs, new AbortController().signal, (signal) =>
+    const checks = await withDeadline(`the doctor of ${first.provider}`, deadlineMs, new AbortController().signal, (signal) =>
       provider.doctor(config, { signal }),
     )
+    return checks.map((check) => ({ ...check, message: `backend ${names}: ${check.message}` }))
   } catch (error) {
     return failed(errorText(error), 'see the coordinator log, and check the configuration of the backend')
   }
 }
 
-/** Backends that are configured alike are looked at once. */
-const checkProviders = async (context: EngineContext, backends: readonly BackendRow[]): Promise<DoctorCheck[]> => {
-  const alike = Map.groupBy(backends, (row) => `${row.provider} ${row.config}`)
+/** What the provider makes of it: `{}` and the defaults written out are the same. A configuration that it refuses stands for itself. */
+const meaningOf = (context: EngineContext, { provider, config }: BackendRow): string => {
+  try {
+    const parsed = context.providers.get(provider)?.parseConfig(JSON.parse(config)) ?? {}
+    return JSON.stringify(Object.entries(parsed).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+  } catch {
+    return config
+  }
+}
+
+/** Backends that are configured alike are looked at once; deleted ones take no new lease, and nobody would mend them. */
+const checkProviders = async (context: EngineContext, all: readonly BackendRow[]): Promise<DoctorCheck[]> => {
+  const backends = all.filter((row) => row.deleted_at === null)
+  const alike = Map.groupBy(backends, (row) => `${row.provider} ${meaningOf(context, row)}`)
   return (await Promise.all([...alike.values()].map((rows) => checkProvider(context, rows)))).flat()
 }
 

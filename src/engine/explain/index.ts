@@ -5,6 +5,7 @@
  */
 import type { ExplanationNode } from '../../model/explain.ts'
 import { LeaseholdError } from '../../model/errors.ts'
+import { verdictReasons } from '../../model/verdict-reasons.ts'
 import type { ExplanationNodeView, ExplanationView } from '../../model/wire.ts'
 import type { Session } from '../../store/store.ts'
 import { requireFull, seesProject, type Actor } from '../actor.ts'
@@ -121,5 +122,8 @@ export const explainKey = async (context: EngineContext, actor: Actor, key: stri
   const owned: OfOwner = { kind: 'owner', type: 'resource', ref: look.ref, subject: `resource ${key}` }
   const tracked = await context.store.read((session) => explainOwner(session, context, owned, now))
   if (!tracked || !visible(actor, tracked)) throw notFound(key, '')
-  return view(key, tracked, now)
+  // Not the resource that the attempt recorded, which our rows would have told of, but one of its group.
+  const attached = { verdict: 'tracked', reason: 'tracked.attached', text: verdictReasons['tracked.attached'].text }
+  const tree = conclusionNode(attached, now, [look.seen, ...tracked.tree.children])
+  return view(key, { ...tracked, ...attached, tree }, await context.store.now())
 }

@@ -21,7 +21,7 @@ const lookDeadlineMs = 45_000
 export type Look =
   | { kind: 'judged'; told: Told }
   /** An active instance is bound to it, or to what it is attached to. */
-  | { kind: 'tracked'; ref: string }
+  | { kind: 'tracked'; ref: string; seen: ExplanationNode }
   /** Nothing is known; why, for the one who asked. */
   | { kind: 'unknown'; why: string }
 
@@ -116,8 +116,13 @@ const lookThrough = async (context: EngineContext, actor: Actor, given: SweepWor
   if (judged?.verdict.reason === 'held.other-project' && actor.project !== null)
     return { kind: 'unknown', why: 'it belongs to another project of this installation' }
   if (judged) return { kind: 'judged', told: toldOf(work, judged, name, await context.store.now()) }
-  const ref = found[0]?.tags.ref
-  if (ref != null) return { kind: 'tracked', ref }
+  const [seen] = found
+  if (seen && seen.tags.ref !== null) {
+    const { kind, nativeId, location } = seen.resource
+    const attached = seen.attachedTo.length === 0 ? '' : `, attached to ${seen.attachedTo.join(', ')}`
+    const fact = `${kind} ${nativeId} (${seen.name}) in ${location}: ${seen.providerState}${attached}, ref ${seen.tags.ref}`
+    return { kind: 'tracked', ref: seen.tags.ref, seen: node('listing', listing.startedAt, fact, [placeNode(work, listing.endedAt)]) }
+  }
   const contradiction = listing.contradictions.find((one) => one.location === key.location && one.nativeId === key.nativeId)
   if (contradiction) return { kind: 'judged', told: toldContradiction(work, name, contradiction.why, await context.store.now()) }
   const incomplete = cellsNot(inventory, 'complete').length > 0

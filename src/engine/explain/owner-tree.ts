@@ -101,7 +101,7 @@ export const ownerNodes = (owner: Owner): ExplanationNode[] => {
       [ledger.owner_closed_at === null ? null : node('ledger', ledger.owner_closed_at, 'its owner was closed')],
     ),
     instance === null
-      ? node('ledger', ledger.issued_at, `the row of instance ${ledger.owner_id} is gone`)
+      ? node('instance', owner.readAt, `the row of instance ${ledger.owner_id} is gone`)
       : node('instance', instance.changed_at, `instance ${instance.id} is ${instance.state}`, [
           instance.terminated_at === null ? null : node('instance', instance.terminated_at, 'nothing of it is left: it was terminated'),
           instance.gave_up_at === null ? null : node('instance', instance.gave_up_at, 'taking it back was given up'),

@@ -14,6 +14,8 @@ import type { Session } from '../../store/store.ts'
 
 export interface Owner {
   ref: string
+  /** When these rows were read. */
+  readAt: number
   project: string
   ledger: LedgerRow
   /** Null: its row is gone. */
@@ -79,7 +81,7 @@ export const loadOwner = async (session: Session, ref: string, now: number): Pro
   const provider = instance?.provider ?? lease?.provider ?? ''
   const keys = attempts.flatMap((row) => keyOfAttempt(provider, row) ?? [])
   const scopes = [...new Set(attempts.map((row): string => row.scope))]
-  const owner = { ref, project: ledger.project, ledger, instance, lease }
+  const owner = { ref, readAt: now, project: ledger.project, ledger, instance, lease }
   return {
     ...owner,
     attempts,

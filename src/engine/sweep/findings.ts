@@ -146,7 +146,7 @@ const locationOf = (row: FindingRow): string =>
   (JSON.parse(row.evidence) as { members?: { location?: string }[] }).members?.[0]?.location ?? ''
 
 /** What the provider itself found at odds with a ref of ours, such as a process that copied one: told, never touched. */
-const noteContradiction = async (tx: Tx, note: SweepNote, target: string, { nativeId, location, why }: Contradiction): Promise<void> => {
+const noteContradiction = async (tx: Tx, note: SweepNote, target: string, { nativeId, location, why, ref }: Contradiction): Promise<void> => {
   await reportFinding(tx, {
     code: 'contradiction',
     project: note.work.backend.project,
@@ -155,7 +155,7 @@ const noteContradiction = async (tx: Tx, note: SweepNote, target: string, { nati
     message: why,
     evidence: { why, members: [{ nativeId, location }] },
     fingerprint: sha256(why),
-    sweep: { ...unswept, backend: note.work.backend.name, sweep_id: note.sweepId },
+    sweep: { ...unswept, backend: note.work.backend.name, ref: (ref ?? null) as Ref | null, sweep_id: note.sweepId },
   })
 }
 

@@ -8,7 +8,7 @@ import { cellKey, type CoverageReport } from '../../model/inventory.ts'
 import { isRef } from '../../model/ids.ts'
 import { isPlainlyTracked } from '../../model/verdict.ts'
 import type { Contradiction, ListedResource } from '../../providers/contract.ts'
-import { boundEvidenceOf } from '../../store/evidence.ts'
+import { boundEvidenceOf, evidenceOf } from '../../store/evidence.ts'
 import type { EngineContext } from '../context.ts'
 import type { SweepWork } from './load.ts'
 
@@ -47,6 +47,15 @@ const sift = async (context: EngineContext, listing: Listing, policy: SweepPolic
     if (known && isPlainlyTracked(seen, known, policy)) listing.tracked += seen.resource.kind === policy.ownerKind ? 1 : 0
     else listing.kept.push(seen)
   }
+}
+
+/** What carries a ref that nobody here issued, or that is another project's, is none of ours (orphans R50, decisions 9). */
+const ofOurRefs = async (context: EngineContext, policy: SweepPolicy, contradictions: readonly Contradiction[]): Promise<Contradiction[]> => {
+  const refs = [...new Set(contradictions.flatMap((one) => (one.ref !== undefined && isRef(one.ref) ? [one.ref] : [])))]
+  if (refs.length === 0) return contradictions.filter((one) => one.ref === undefined)
+  const readAt = await context.store.now()
+  const evidence = await context.store.read((session) => evidenceOf(session, refs, readAt))
+  return contradictions.filter((one) => one.ref === undefined || evidence.get(one.ref)?.ledger?.project === policy.project)
 }
 
 /** @throws what the provider throws when nothing of the listing can be trusted (orphans R22) */
@@ -88,6 +97,7 @@ export const listScope = async (
         break
     }
   }
+  listing.contradictions = await ofOurRefs(context, policy, listing.contradictions)
   listing.endedAt = await context.store.now()
   return listing
 }

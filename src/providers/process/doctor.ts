@@ -25,7 +25,12 @@ const checkNamespaces = (config: ProcessConfig, namespaces: Namespaces): DoctorC
     }
   }
   if (namespaces.kind === 'possible')
-    return ok(name, `boxes are PID namespaces, made as ${namespaces.userNamespace ? 'an ordinary user, in a user namespace' : 'root'}`)
+    return ok(
+      name,
+      namespaces.userNamespace
+        ? 'boxes are PID namespaces, made as an ordinary user, in a user namespace: setuid programs (sudo, su) gain no rights inside'
+        : 'boxes are PID namespaces, made as root',
+    )
   const why = `no PID namespace can be made here (${namespaces.why})`
   if (config.mode === 'namespace')
     return { name, level: 'error', message: `${why}, and mode is namespace: no box can be made`, remedy: namespaceRemedy }

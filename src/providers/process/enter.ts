@@ -67,6 +67,7 @@ const openDoor = (access: Access & { kind: 'namespace' }): number[] => {
   } catch (error) {
     for (const descriptor of descriptors) closeSync(descriptor)
     if (error instanceof BoxUnreachableError) throw error
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new BoxUnreachableError('its first process is gone')
     throw new BoxUnreachableError(`the box can't be entered: ${(error as Error).message}`)
   }
 }

@@ -137,6 +137,7 @@ export const contradictionsOf = (ref: string, inspections: readonly Inspection[]
     .map(({ pid }) => ({
       nativeId: `pid:${pid}`,
       location: localLocation,
+      ref,
       why: `process ${pid} carries ${tag.ref}=${ref} and is in no box of it; it was not made by an attempt, or has left its box`,
     }))
 }

@@ -111,7 +111,8 @@ export async function* listBoxResources(
   // What is just starting has no identity yet, and one that changes meanwhile is no absence.
   const settled = inspections.filter((one) => one.init !== 'foreign' && one.state !== 'starting')
   const resources = settled.map((one) => listedOf(one, foundOf(one, scope)))
-  let pages = 0
+  // The pass over the folders and /proc, also where it shows nothing.
+  let pages = resources.length === 0 ? 1 : 0
   for (let at = 0; at < resources.length; at += pageSize) {
     pages += 1
     yield { type: 'page', location: localLocation, kind: ownerKind, resources: resources.slice(at, at + pageSize) }

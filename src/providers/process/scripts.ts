@@ -137,7 +137,8 @@ exit 0
 /**
  * What a command goes through on its way into a box: it takes the tags and secrets from the folder (never from an argument
  * list), and becomes the command. In a session box it records its session first, and then looks whether the box is
- * closing: whoever closes it does the two in the other order, so no session is missed. 126 and 127 are the shell's own.
+ * closing: whoever closes it does the two in the other order, so no session is missed. The program is looked up first, as the
+ * shell would: what is missing is then said in a line for people, not with this script's path. 126 and 127 are a shell's numbers.
  */
 export const enterScript = `#!/bin/sh
 folder=\${0%/*}
@@ -158,5 +159,37 @@ if [ -d "$folder/sessions" ]; then
   unset line
 fi
 unset folder
+
+# $1: what is wrong, $2: the exit status.
+refuse() {
+  echo "leasehold: \${program:-''}: $1" >&2
+  exit "$2"
+}
+program=$1
+verdict=missing
+look() {
+  if [ -d "$1" ] || { [ -e "$1" ] && [ ! -x "$1" ]; }; then
+    verdict=unusable
+  elif [ -e "$1" ]; then
+    verdict=found
+  fi
+}
+case $program in
+  '') ;;
+  */*) look "$program" ;;
+  *)
+    rest=$PATH:
+    while [ -n "$rest" ] && [ "$verdict" != found ]; do
+      entry=\${rest%%:*}
+      rest=\${rest#*:}
+      look "\${entry:-.}/$program"
+    done
+    ;;
+esac
+case $verdict in
+  missing) refuse 'not found' 127 ;;
+  unusable) refuse 'not executable' 126 ;;
+esac
+unset program verdict rest entry
 exec "$@" 3<&- 4<&-
 `

@@ -25,7 +25,10 @@ export const sweeps: Migration = {
     'create index findings_ref on findings (ref)',
     'create index findings_backend on findings (project, backend, state)',
     'create index ledger_project on ledger (project, owner_closed_at)',
-    'create index instances_bound on instances (project, backend, ref)',
+    // Covering: a sweep looks at every box there is, in the order of refs, and must not fetch a row for each.
+    'create index instances_bound on instances (project, backend, ref, state, changed_at, attempt_id, location)',
+    'create index instances_look on instances (ref, project, attempt_id, id, state)',
+    'create index attempts_look on attempts (ref, id, token, immutable_id, native_id, location, kind, scope)',
     'create index instances_changed on instances (project, changed_at)',
     'create index removals_attempt on removals (attempt_id)',
     'create index removals_opened on removals (scope, opened_at)',

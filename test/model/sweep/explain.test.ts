@@ -27,7 +27,7 @@ describe('the explanation of a verdict', () => {
       expect.stringMatching(/^ {4}machine uid-1 is ours: recorded-id \[attempt, /),
       expect.stringMatching(/^ {4}the same fingerprint has stood since \[quarantine, .*, 1m 1s ago\]$/),
       expect.stringMatching(/^ {6}2 complete inventories showed it unchanged, the last one \[quarantine, .*, 1s ago\]$/),
-      expect.stringMatching(/^ {6}grace is 15m \[quarantine\]$/),
+      expect.stringMatching(/^ {6}grace is 15m \[quarantine, /),
       expect.stringMatching(/^Held back by: quarantine: 1 more complete inventory .*, until 2026-06-01T12:14:00\.000Z, in 13m 59s$/),
       'What would change this verdict: a hold or a keep label on it',
     ])

@@ -22,7 +22,7 @@ describe.skipIf(process.platform !== 'linux')('the listing of boxes', () => {
   it('is complete and empty where no box was ever made', async () => {
     const { resources, coverage } = await list()
     expect(resources).toEqual([])
-    expect(coverage).toEqual([{ location: 'local', kind: 'box', state: { kind: 'complete' }, pages: 0 }])
+    expect(coverage).toEqual([{ location: 'local', kind: 'box', state: { kind: 'complete' }, pages: 1 }])
   })
 
   it('shows a box with its labels and its tags', async () => {
@@ -63,7 +63,7 @@ describe.skipIf(process.platform !== 'linux')('the listing of boxes', () => {
       [unknown, 'r00000000001'],
       [bare, 'r00000000002'],
     ] as const)
-      expect(contradictions).toContainEqual({ nativeId: id, location: 'local', why: expect.stringContaining(ref) })
+      expect(contradictions).toContainEqual({ nativeId: id, location: 'local', ref, why: expect.stringContaining(ref) })
     expect(resources).toHaveLength(1)
     expect(coverage[0]?.state.kind).toBe('complete')
   })

@@ -1,0 +1,92 @@
+/** Sweeps, findings of sweeps and explanations over HTTP: every answer is held to the published document by `call`. */
+import { afterEach, expect, test } from 'vitest'
+import { releaseLease } from '../../src/engine/leases/index.ts'
+import type { ExplanationView, FindingView, SweepView } from '../../src/model/wire.ts'
+import type { ListedResource } from '../../src/providers/contract.ts'
+import { until } from '../support/until.ts'
+import { advance, eachStore, setClock } from '../support/stores.ts'
+import { makeBench, root, type Bench } from './support.ts'
+
+eachStore('sweeps over HTTP', (open) => {
+  let bench: Bench
+  afterEach(() => bench.close())
+  const start = async () => {
+    const store = await open()
+    await setClock(store, Date.UTC(2026, 5, 1, 12))
+    bench = await makeBench(store)
+  }
+  const sweep = async (body: object = {}) => {
+    await advance(bench.store, 60_000)
+    return bench.call<{ sweeps: SweepView[] }>('POST', '/v1/sweeps', body)
+  }
+
+  /** An orphan: its lease has ended, its box was gone and is back. */
+  const orphan = async (): Promise<{ id: string; key: string }> => {
+    const { lease } = await bench.lease({ ttlSeconds: 86_400, idleTimeoutSeconds: 86_400 })
+    const box = bench.provider.boxes.get(lease.cloudID ?? '') as ListedResource
+    await releaseLease(bench.engine.context, root, lease.id, {})
+    await until(async () => (await bench.call('GET', `/v1/leases/${lease.id}`)).body['lease'].cleanup.state === 'gone', 'it is gone')
+    bench.provider.boxes.set(box.resource.nativeId, box)
+    return { id: lease.id, key: `process/${lease.location}/${lease.cloudID}` }
+  }
+
+  test('a sweep is asked for, answered with its certificate, listed, and read', async () => {
+    await start()
+    const { key } = await orphan()
+    const { status, body } = await sweep()
+    expect(status).toBe(200)
+    expect(body.sweeps).toMatchObject([{ state: 'ended', outcome: 'unsettled', verdicts: { 'orphan.owner-ended': 1 }, orphans: [{ target: key }] }])
+    const [made] = body.sweeps
+    const listed = (await bench.call<{ sweeps: SweepView[] }>('GET', '/v1/sweeps?backend=local&project=default&limit=5')).body.sweeps
+    expect(listed).toEqual([{ ...made, orphans: null }])
+    expect((await bench.call('GET', `/v1/sweeps/${made?.id}`)).body).toEqual({ sweep: listed[0] })
+    expect((await bench.call('GET', '/v1/sweeps/sw_none')).body['error']).toBe('not_found')
+  })
+
+  test('a dry run is answered and not kept', async () => {
+    await start()
+    await orphan()
+    const { status, body } = await sweep({ dryRun: true, backend: 'local' })
+    expect([status, body.sweeps[0]?.state, body.sweeps[0]?.id]).toEqual([200, 'dry-run', null])
+    expect((await bench.call('GET', '/v1/sweeps')).body['sweeps']).toEqual([])
+  })
+
+  test('an account behind a backend that changed is told, not judged', async () => {
+    await start()
+    const { body } = await bench.call<{ sweeps: SweepView[] }>('POST', '/v1/sweeps', { project: 'other' })
+    expect(body.sweeps).toMatchObject([{ outcome: 'unsettled', error: expect.stringContaining('scripted:one'), cells: [] }])
+    const { findings } = (await bench.call<{ findings: FindingView[] }>('GET', '/v1/findings?code=scope-stranded&backend=local')).body
+    expect(findings).toMatchObject([{ code: 'scope-stranded', project: 'other' }])
+  })
+
+  test('findings are filtered by several codes, and an unknown code is bad input', async () => {
+    await start()
+    await orphan()
+    await sweep()
+    const codes = async (query: string) => (await bench.call<{ findings: FindingView[] }>('GET', `/v1/findings?${query}`)).body.findings.map((one) => one.code)
+    expect(await codes('code=orphan,missing')).toEqual(['orphan'])
+    expect(await codes('code=missing&code=stuck')).toEqual([])
+    expect(await codes('backend=nowhere')).toEqual([])
+    expect(await bench.call('GET', '/v1/findings?code=moon')).toMatchObject({ status: 400, body: { error: 'bad_request' } })
+  })
+
+  test('a key with slashes is explained when it is URL-encoded', async () => {
+    await start()
+    const { id, key } = await orphan()
+    await sweep()
+    for (const name of [key, id]) {
+      const { status, body } = await bench.call<{ explanation: ExplanationView }>('GET', `/v1/explain/${encodeURIComponent(name)}`)
+      expect([status, body.explanation.verdict, body.explanation.key]).toEqual([200, 'orphan', name])
+    }
+    expect(await bench.call('GET', '/v1/explain/nothing')).toMatchObject({ status: 404, body: { error: 'not_found' } })
+    const other = await bench.token('admin', 'other')
+    expect(await bench.call('GET', `/v1/explain/${id}`, undefined, { token: other })).toMatchObject({ status: 404 })
+  })
+
+  test('bad input is named', async () => {
+    await start()
+    expect(await bench.call('POST', '/v1/sweeps', { backend: 'nope' })).toMatchObject({ status: 404, body: { error: 'not_found' } })
+    expect(await bench.call('POST', '/v1/sweeps', { dryrun: true })).toMatchObject({ status: 400, body: { message: expect.stringContaining('did you mean "dryRun"?') } })
+    expect(await bench.call('GET', '/v1/sweeps?limit=0')).toMatchObject({ status: 400 })
+  })
+})

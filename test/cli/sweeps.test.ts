@@ -1,0 +1,115 @@
+/** The commands of sweeps against the real engine through its API. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { releaseLease } from '../../src/engine/leases/index.ts'
+import type { ExplanationView, FindingView, SweepView } from '../../src/model/wire.ts'
+import type { ListedResource } from '../../src/providers/contract.ts'
+import type { Store } from '../../src/store/store.ts'
+import { makeBench, root, type Bench } from '../api/support.ts'
+import { sqliteDatabase } from '../support/databases.ts'
+import { advance, setClock } from '../support/stores.ts'
+import { until } from '../support/until.ts'
+import { sandbox, type Sandbox } from './run-cli.ts'
+
+describe('sweep, orphans, sweeps and explain', () => {
+  const database = sqliteDatabase()
+  let store: Store
+  let bench: Bench
+  let box: Sandbox
+  let key = ''
+  let leaseId = ''
+  beforeAll(async () => {
+    store = await database.open()
+    await setClock(store, Date.UTC(2029, 11, 31, 23))
+    bench = await makeBench(store)
+    await bench.api.listen({ host: '127.0.0.1', port: 0 })
+    const { port } = bench.api.server.address() as { port: number }
+    box = sandbox(`http://127.0.0.1:${port}`)
+    box.environment['LEASEHOLD_TOKEN'] = bench.admin
+    const { lease } = await bench.lease({ ttlSeconds: 86_400, idleTimeoutSeconds: 86_400, slug: 'calm-otter' })
+    leaseId = lease.id
+    key = `process/${lease.location}/${lease.cloudID}`
+    const made = bench.provider.boxes.get(lease.cloudID ?? '') as ListedResource
+    await releaseLease(bench.engine.context, root, lease.id, {})
+    await until(async () => (await bench.call('GET', `/v1/leases/${lease.id}`)).body['lease'].cleanup.state === 'gone', 'it is gone')
+    bench.provider.boxes.set(made.resource.nativeId, made)
+    await advance(store, 60_000)
+  })
+  afterAll(async () => {
+    box.remove()
+    await bench.close()
+    await store.close()
+    await database.drop()
+  })
+  const json = async <T>(...argv: string[]): Promise<T> => JSON.parse((await box.run([...argv, '--json'])).out) as T
+
+  it('sweep --dry-run shows coverage, verdicts with their reasons and what holds each orphan back, and keeps nothing', async () => {
+    const { status, out, err } = await box.run(['sweep', '--dry-run'])
+    expect([status, err]).toEqual([0, ''])
+    expect(out).toContain('backend default/local (process): unsettled\n')
+    expect(out).toContain('dry run: nothing was written')
+    expect(out).toMatch(/^COVERAGE {2}box\nhere {6}complete \(1\)$/m)
+    expect(out).toMatch(/^ +1 {2}orphan\.owner-ended {2}Its owner has ended\.$/m)
+    expect(out).toMatch(/waits|WAITS FOR/)
+    expect(out).toMatch(new RegExp(`^${key} .*the mode is report.*; quarantine: 1 more complete inventory .*until 2029-12-31T23:16:`, 'm'))
+    expect(await json<SweepView[]>('sweeps')).toEqual([])
+  })
+
+  it('sweep prints the certificate; unsettled is exit 0, --json one array', async () => {
+    const sweeps = await json<SweepView[]>('sweep', '--backend', 'local', '--project', 'default')
+    expect(sweeps).toMatchObject([{ state: 'ended', outcome: 'unsettled', orphans: [{ target: key }] }])
+    await advance(store, 900_000)
+    const { status, out } = await box.run(['sweep', '--dry-run'])
+    expect(status).toBe(0)
+    expect(out).toContain(`mode report takes nothing back; delete mode would begin to take back 1:\n  ${key}\n`)
+  })
+
+  it('orphans lists what sweeps found with its quarantine, narrowed by code', async () => {
+    const { status, out } = await box.run(['orphans'])
+    expect(status).toBe(0)
+    expect(out).toMatch(/^ID +CODE +STATE +TARGET +REASON +FIRST SEEN +TIMES +QUARANTINE +ELIGIBLE +MESSAGE$/m)
+    expect(out).toMatch(new RegExp(`^fd_\\w+ +orphan +open +${key} +orphan\\.owner-ended .* 1x since .* ago +Its owner has ended\\.$`, 'm'))
+    expect(await json<FindingView[]>('orphans', '--code', 'contradiction')).toEqual([])
+    expect(await json<FindingView[]>('orphans', '--code', 'orphan', '--all')).toHaveLength(1)
+    expect((await box.run(['orphans', '--code', 'missing'])).err).toBe('no findings of sweeps\n')
+  })
+
+  it('sweeps lists certificates, and shows one whole', async () => {
+    const [sweep] = await json<SweepView[]>('sweeps', '--limit', '1')
+    const { out } = await box.run(['sweeps'])
+    expect(out).toMatch(new RegExp(`^${sweep?.id} +default/local +unsettled +report .* 1 +1/1 complete +1 +0 +`, 'm'))
+    const one = await box.run(['sweeps', sweep?.id ?? ''])
+    expect(one.out).toContain('COVERAGE')
+    expect(await json<SweepView>('sweeps', sweep?.id ?? '')).toEqual(sweep)
+    expect((await box.run(['sweeps', 'sw_none'])).status).toBe(4)
+  })
+
+  it('explain prints the tree, what holds it back, and in its last line what would change it', async () => {
+    for (const name of [key, leaseId]) {
+      const { status, out } = await box.run(['explain', name])
+      const lines = out.trimEnd().split('\n')
+      expect(status).toBe(0)
+      expect(lines[1]).toMatch(/^ {2}orphan \(orphan\.owner-ended\): Its owner has ended\. \[verdict, 2029-12-31T23:01:00\.000Z, 15m ago\]$/)
+      for (const line of lines.slice(1).filter((one) => one.startsWith(' '))) expect(line).toMatch(/ \[[a-z]+, 20\d\d-.* (ago|in \S.*)\]$|in [^\]]+\]$/)
+      expect(out).toContain('\nHeld back by: the mode is report')
+      expect(lines.at(-1)).toBe('What would change this verdict: a hold or a keep label on it')
+    }
+    expect(await json<ExplanationView>('explain', key)).toMatchObject({ key, verdict: 'orphan', tree: { source: 'verdict' } })
+    const { status, out, err } = await box.run(['explain', 'nothing-of-that-name'])
+    expect([status, out]).toEqual([4, ''])
+    expect(err).toMatch(/^leasehold: nothing that "nothing-of-that-name" names is visible to this token \(not_found\)\n$/)
+  })
+
+  it('a listing that fails is exit 7, with the error', async () => {
+    bench.provider.onList = () => {
+      throw new Error('the cloud is down')
+    }
+    await advance(store, 60_000)
+    for (const argv of [['sweep'], ['sweep', '--dry-run']]) {
+      const { status, out } = await box.run(argv)
+      expect(status).toBe(7)
+      expect(out).toContain('the cloud is down')
+      await advance(store, 1_000)
+    }
+    bench.provider.onList = undefined
+  })
+})

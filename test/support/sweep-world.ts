@@ -1,0 +1,84 @@
+/** A running engine with a scripted provider, a clock that stands still until it is moved, and sweeps whose settings a suite changes as it goes. */
+import { releaseLease } from '../../src/engine/leases/index.ts'
+import { requestSweep, type SweepInput } from '../../src/engine/admin/index.ts'
+import type { Engine } from '../../src/engine/engine.ts'
+import type { SweepMode, SweepSettings } from '../../src/model/sweep-settings.ts'
+import type { LeaseView, SweepView } from '../../src/model/wire.ts'
+import type { ListedResource, Provider } from '../../src/providers/contract.ts'
+import type { Schema } from '../../src/store/schema.ts'
+import type { Store } from '../../src/store/store.ts'
+import { ann, leaseOn, leaseWhen, makeEngine, root } from './engine.ts'
+import { scriptedProvider, type Scripted } from './scripted-provider.ts'
+import { advance, setClock } from './stores.ts'
+
+export const t0 = Date.UTC(2026, 5, 1, 12)
+/** Named as one of this machine, so that the margin is 5 s. */
+const providerName = 'process'
+export const long = { ttlSeconds: 86_400, idleTimeoutSeconds: 86_400 }
+
+export interface SweepWorld {
+  store: Store
+  provider: Scripted
+  engine: Engine
+  settings: { mode: SweepMode; graceMs: number }
+  /** A sweep that was asked for, some seconds later. */
+  sweep(seconds?: number, input?: SweepInput): Promise<SweepView>
+  advance(seconds: number): Promise<number>
+  /** A lease whose box is gone and whose leftover turns up again, exactly as it was recorded. */
+  orphan(): Promise<{ lease: LeaseView; box: ListedResource; key: string }>
+  key(box: ListedResource): string
+}
+
+export const sweepWorld = async (
+  store: Store,
+  given: { mode?: SweepMode; graceMs?: number; start?: boolean; provider?: (scripted: Scripted) => Provider } = {},
+): Promise<SweepWorld> => {
+  await setClock(store, t0)
+  const provider = scriptedProvider(providerName)
+  const settings = { mode: given.mode ?? 'report', graceMs: given.graceMs ?? 900_000 }
+  const of = <T>(value: T) => ({ value, origin: 'test' })
+  const sweeps = (): SweepSettings => ({
+    mode: of(settings.mode),
+    intervalMs: of(900_000),
+    graceMs: of(settings.graceMs),
+    reportEveryMs: of(86_400_000),
+  })
+  const engine = await makeEngine(store, given.provider?.(provider) ?? provider, { sweeps })
+  if (given.start ?? true) await engine.start()
+  const key = (box: ListedResource): string => `${providerName}/${box.resource.location}/${box.resource.nativeId}`
+  const world: SweepWorld = {
+    store,
+    provider,
+    engine,
+    settings,
+    key,
+    advance: (seconds) => advance(store, seconds * 1000),
+    async sweep(seconds = 60, input = {}) {
+      await advance(store, seconds * 1000)
+      const [one] = await requestSweep(engine.context, root, input, 20_000, new AbortController().signal)
+      return one as SweepView
+    },
+    async orphan() {
+      const lease = await leaseOn(engine, long)
+      const box = provider.boxes.get(lease.cloudID ?? '') as ListedResource
+      await releaseLease(engine.context, ann, lease.id, {})
+      await leaseWhen(engine, lease.id, (view) => view.cleanup.state === 'gone')
+      provider.boxes.set(box.resource.nativeId, box)
+      return { lease, box, key: key(box) }
+    },
+  }
+  return world
+}
+
+const tables = [
+  'installation', 'projects', 'tokens', 'backends', 'scopes', 'instances', 'leases', 'create_requests', 'ledger', 'attempts', 'cleanups', 'sweeps', 'findings', 'removals',
+  'holds', 'freezes', 'events', 'event_targets', 'audit',
+] as const satisfies readonly (keyof Schema)[]
+
+/** Every row of every table but the clock and the replicas' alive marks, as one text each. */
+export const everyRow = (store: Store): Promise<Record<string, string[]>> =>
+  store.read(async ({ db }) => {
+    const all: Record<string, string[]> = {}
+    for (const table of tables) all[table] = (await db.selectFrom(table).selectAll().execute()).map((row) => JSON.stringify(row)).toSorted()
+    return all
+  })
