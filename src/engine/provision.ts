@@ -123,6 +123,11 @@ export const provisionPipeline = (context: EngineContext): PipelineSpec => {
     const verdict = judgeLookUp(found.found, work.attempt.token, work.instance.ref, context.installation.installation_id)
     switch (verdict.kind) {
       case 'none':
+        // Something carries the ref and is not what an attempt made, or can't be told: that is no absence, and nothing is made a second time (leases R9).
+        if (found.contradictions.length > 0)
+          return store.write((tx) =>
+            applyContradiction(tx, held, work, found.contradictions.map((one) => `${one.nativeId}: ${one.why}`).join('; ')),
+          )
         return store.write((tx) => applyNotFound(tx, held, work, provider))
       case 'contradiction':
         return store.write((tx) => applyContradiction(tx, held, work, verdict.why))

@@ -167,7 +167,12 @@ const boundTexts = {
  * a large listing. Whether a release retained the box is not in it: that one is held rather than tracked, and left alone all the same. What is not in it is
  * not thereby untracked: `evidenceOf` tells.
  */
-export const boundEvidenceOf = async (session: Session, refs: readonly string[], project: string, readAt: number): Promise<Map<string, RefEvidence>> => {
+export const boundEvidenceOf = async (
+  session: Session,
+  refs: readonly string[],
+  project: string,
+  readAt: number,
+): Promise<Map<string, RefEvidence>> => {
   if (refs.length === 0) return new Map()
   const { rows } = await session.db.executeQuery<Bound>(CompiledQuery.raw(boundTexts[session.dialect], [JSON.stringify(refs), project]))
   return new Map(
@@ -177,7 +182,14 @@ export const boundEvidenceOf = async (session: Session, refs: readonly string[],
         ref: row.ref,
         readAt,
         ledger: { project, ownerId: row.instance_id, ownerName: '', issuedAt: 0, ownerClosedAt: null },
-        instance: { id: row.instance_id, state: row.state, changedAt: 0, terminatedAt: null, gaveUpAt: null, boundAttemptId: row.attempt_id },
+        instance: {
+          id: row.instance_id,
+          state: row.state,
+          changedAt: 0,
+          terminatedAt: null,
+          gaveUpAt: null,
+          boundAttemptId: row.attempt_id,
+        },
         attempts: [
           {
             id: row.attempt_id,

@@ -110,6 +110,18 @@ export const forgiveIdleness = async (tx: Tx, from: number, to: number, until: n
     .where('expires_at', '>', from)
     .where('expires_at', '<=', to)
     .where(sql<boolean>`expires_at < created_at + ttl_seconds * 1000`)
+    // Its end had come, and its removal was opened: nothing revives it (leases R22).
+    .where((where) =>
+      where.not(
+        where.exists(
+          where
+            .selectFrom('removals')
+            .select('removals.id')
+            .whereRef('removals.lease_id', '=', 'leases.id')
+            .where('removals.state', '<>', 'gone'),
+        ),
+      ),
+    )
     .executeTakeFirst()
   return Number(result.numUpdatedRows)
 }

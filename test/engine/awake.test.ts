@@ -86,6 +86,29 @@ eachStore('a coordinator that was away', (open) => {
     expect((await leaseWhen(after, capped.id, (view) => view.cleanup.state === 'gone')).state).toBe('expired')
   })
 
+  it('revives no lease whose removal was opened before it went: its beats are refused after as before (leases R20-R22, I9)', async () => {
+    const store = await fresh()
+    const before = await comesBack(store)
+    const lease = await leaseOn(before, { idleTimeoutSeconds: 10 })
+    provider.onRemove = () => ({ kind: 'unknown', error: 'HTTP 500' })
+    await at(before, t0 + 10_000)
+    await leaseWhen(before, lease.id, (view) => view.cleanup.state === 'failed')
+    await goesAway(before)
+    // The last mark lies before the lease's end, as it does when a process is killed within 10 s of it.
+    await store.write((tx) =>
+      tx.db
+        .updateTable('replicas')
+        .set({ alive_at: t0 + 9_000 })
+        .execute(),
+    )
+    await setClock(store, t0 + 12_000)
+    const after = await comesBack(store)
+    expect((await getLease(after.context, ann, lease.id)).expiresAt).toBe(iso(t0 + 10_000))
+    await expect(createHeartbeat(after.context)(ann, lease.id, {})).rejects.toMatchObject({
+      code: expect.stringMatching(/lease_expired|cleanup_in_progress/) as string,
+    })
+  })
+
   it('moves nothing when another replica was alive all the time (decisions 1)', async () => {
     const store = await fresh()
     const first = await comesBack(store)

@@ -277,6 +277,19 @@ eachStore('a lease', (open) => {
     expect(await code(createLease(engine.context, ann, { leaseID, createAttemptID }))).toBe('create_canceled')
   })
 
+  it('a cancel takes back a box that a release had kept (leases R10)', async () => {
+    const { engine, provider } = await started()
+    const leaseID = `lh_${hex(6)}`
+    const createAttemptID = requestKey()
+    await createLease(engine.context, ann, { leaseID, createAttemptID })
+    await settledLease(engine.context, leaseID, 5_000)
+    await releaseLease(engine.context, ann, leaseID, { delete: false })
+    expect(provider.boxes.size).toBe(1)
+    await cancelCreate(engine.context, ann, leaseID, createAttemptID)
+    await leaseWhen(engine, leaseID, (view) => view.cleanup.state === 'gone')
+    expect(provider.boxes.size).toBe(0)
+  })
+
   it('released with delete: false while it was being made, the box is retained when it arrives (leases R33)', async () => {
     const hold = gate()
     const provider = scriptedProvider()

@@ -139,6 +139,20 @@ eachStore('provisioning', (_open, database) => {
     expect(provider.count('remove')).toBe(0)
   })
 
+  it('what carries the ref and can not be told is no absence: nothing is made a second time (leases R9, I5)', async () => {
+    const { provider, store, engine, lease } = await interrupted({ createAttemptID: requestKey() }, (_request, one) => {
+      one.onFind = () => ({
+        kind: 'complete',
+        found: [],
+        contradictions: [{ nativeId: 'damaged', location: 'here', why: 'its record is garbage' }],
+      })
+    })
+    await until(async () => (await findings(store)).some((row) => row.code === 'contradiction'), 'a finding')
+    for (let i = 0; i < 10; i++) await advance(store, 500)
+    expect(provider.count('create')).toBe(1)
+    expect((await settledLease(engine.context, lease.id, 0)).state).toBe('provisioning')
+  })
+
   it('a provider that refuses fails the lease, and the ref stays in the ledger, closed (orphans R6, R9, U4)', async () => {
     const { first } = await fresh()
     const provider = scriptedProvider()

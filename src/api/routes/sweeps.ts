@@ -17,7 +17,8 @@ export const sweepRoutes = (app: Api, { context, closing }: Wiring): void => {
       schema: {
         operationId: 'requestSweep',
         summary: 'Sweep one backend, or every one of a project, now',
-        description: 'Waits up to 55 s for the certificates; a sweep that takes longer goes on. With `dryRun` nothing is written, and the answer comes when the listing has ended.',
+        description:
+          'Waits up to 55 s for the certificates; a sweep that takes longer goes on. With `dryRun` nothing is written, and the answer comes when the listing has ended.',
         tags,
         querystring: nothing,
         body: sweepBody,
@@ -45,7 +46,9 @@ export const sweepRoutes = (app: Api, { context, closing }: Wiring): void => {
         response: answers({ 200: list('The sweeps that this token may see.') }),
       },
     },
-    async (request) => ({ sweeps: await listSweeps(context, request.actor, { ...request.query, limit: request.query.limit ?? defaultLimit }) }),
+    async (request) => ({
+      sweeps: await listSweeps(context, request.actor, { ...request.query, limit: request.query.limit ?? defaultLimit }),
+    }),
   )
 
   app.get(

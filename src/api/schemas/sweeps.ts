@@ -15,10 +15,15 @@ export const sweepBody = closed({
 export const sweepQuery = closed({ backend, project: project('Only of this project.'), limit: limit() })
 export const sweepId = closed({ id: text({ minLength: 1, description: 'The id of a sweep.' }) })
 export const explainKey = closed({
-  key: text({ minLength: 1, description: 'Any id, a slug, a ref, `provider/location/native-id` (URL-encoded), or a native id that only one resource has.' }),
+  key: text({
+    minLength: 1,
+    description: 'Any id, a slug, a ref, `provider/location/native-id` (URL-encoded), or a native id that only one resource has.',
+  }),
 })
 export const findingFilters = {
-  code: may(Type.Array(oneOf(Object.keys(findingCodes) as FindingCode[]), { description: 'Only of these; repeated, or separated by commas.' })),
+  code: may(
+    Type.Array(oneOf(Object.keys(findingCodes) as FindingCode[]), { description: 'Only of these; repeated, or separated by commas.' }),
+  ),
   backend,
 }
 
@@ -35,7 +40,11 @@ export const SweepCell = component(
   'One location and kind of a listing. Absence is concluded from complete cells only.',
 )
 
-export const HeldBack = component('HeldBack', { what: text(), until: timeOrNull() }, 'What keeps something from happening; `until` null: not by time alone.')
+export const HeldBack = component(
+  'HeldBack',
+  { what: text(), until: timeOrNull() },
+  'What keeps something from happening; `until` null: not by time alone.',
+)
 
 export const SweepOrphan = component(
   'SweepOrphan',

@@ -9,6 +9,8 @@ import { attemptsOf, type AttemptRow } from '../../store/attempts.ts'
 import { updateEach } from '../../store/bulk.ts'
 import { instancesByIds, type InstanceRow } from '../../store/instances.ts'
 import { lockLeases, type LeaseRow } from '../../store/leases.ts'
+import { removalsOfLeases } from '../../store/removals.ts'
+import { timeNow } from '../../store/time.ts'
 import type { Tx } from '../../store/store.ts'
 import { mayManageLease, maySeeLease, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
@@ -26,22 +28,18 @@ interface Beat extends HeartbeatInput {
 }
 type Answer = LeaseholdError | LeaseRow
 
-/** Leases whose removal a worker holds right now: asked only for those past their end, the others have none. */
-const beingRemoved = async (tx: Tx, leases: readonly LeaseRow[]): Promise<Set<string | null>> => {
-  const past = leases.filter((lease) => isLive(lease.state) && isExpired(lease.expires_at, tx.now))
-  if (past.length === 0) return new Set()
-  const rows = await tx.db
-    .selectFrom('removals')
-    .select('lease_id')
-    .where(
-      'lease_id',
-      'in',
-      past.map((lease) => lease.id),
-    )
-    .where('state', '<>', 'gone')
-    .where('lock_until', '>', tx.now)
-    .execute()
-  return new Set(rows.map((row) => row.lease_id))
+/**
+ * Leases with an open removal that a beat must know of: one that a worker holds right now, or one of a lease that looks alive all the same. One of a lease past
+ * its end that waits for its next try says `lease_expired` by itself.
+ */
+const beingRemoved = async (tx: Tx, leases: readonly LeaseRow[], now: number): Promise<Set<string | null>> => {
+  const live = new Map(leases.filter((lease) => isLive(lease.state)).map((lease): [string, LeaseRow] => [lease.id, lease]))
+  const open = (await removalsOfLeases(tx, [...live.keys()])).filter((row) => row.state !== 'gone')
+  const refusing = open.filter((row) => {
+    const lease = live.get(row.lease_id ?? '')
+    return (row.lock_until !== null && row.lock_until > now) || (lease !== undefined && !isExpired(lease.expires_at, now))
+  })
+  return new Set(refusing.map((row) => row.lease_id))
 }
 
 /** leases R21, the order of the checks. */
@@ -62,16 +60,18 @@ const judge = (
 
 const apply = async (tx: Tx, beats: readonly Beat[]): Promise<Answer[]> => {
   const leases = new Map((await lockLeases(tx, [...new Set(beats.map((beat) => beat.id))])).map((row) => [row.id, row]))
-  const removing = await beingRemoved(tx, [...leases.values()])
+  // Judged by the time after the wait for the rows: who waited for one meanwhile must not be judged by an older clock.
+  const now = await timeNow(tx)
+  const removing = await beingRemoved(tx, [...leases.values()], now)
   const touched = new Set<LeaseId>()
   const earlier = new Set<LeaseId>()
   const answers = beats.map((beat): Answer => {
     const lease = leases.get(beat.id)
-    const verdict = judge(beat, lease, removing.has(beat.id), tx.now)
+    const verdict = judge(beat, lease, removing.has(beat.id), now)
     if (verdict instanceof LeaseholdError || !lease) return verdict as LeaseholdError
     // The due time is moved later only by the pipeline; an end that comes earlier moves it at once.
     if (lease.due_at !== null && verdict.expiresAt < lease.due_at) earlier.add(beat.id)
-    const next = { ...lease, last_touched_at: tx.now, updated_at: tx.now, expires_at: verdict.expiresAt, idle_seconds: verdict.idleSeconds }
+    const next = { ...lease, last_touched_at: now, updated_at: now, expires_at: verdict.expiresAt, idle_seconds: verdict.idleSeconds }
     leases.set(beat.id, next)
     touched.add(beat.id)
     return next

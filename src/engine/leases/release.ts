@@ -147,7 +147,8 @@ export const cancelCreate = async (context: EngineContext, actor: Actor, id: str
     if (existing) {
       const row = await locked(tx, id)
       requireManage(actor, row)
-      if (isLive(row.state)) {
+      // Retained is not gone: a cancel takes that box back too.
+      if (isLive(row.state) || row.release_deletes === 0) {
         await release(tx, actor, row, true, 'cancelled')
         await tx.db.updateTable('leases').set({ cancelled_at: tx.now }).where('id', '=', id).execute()
         await appendEvents(tx, [event(tx, 'lease.cancelled', {}, { project: row.project, actor: actor.name, targets: [leaseTarget(row)] })])

@@ -146,7 +146,12 @@ const locationOf = (row: FindingRow): string =>
   (JSON.parse(row.evidence) as { members?: { location?: string }[] }).members?.[0]?.location ?? ''
 
 /** What the provider itself found at odds with a ref of ours, such as a process that copied one: told, never touched. */
-const noteContradiction = async (tx: Tx, note: SweepNote, target: string, { nativeId, location, why, ref }: Contradiction): Promise<void> => {
+const noteContradiction = async (
+  tx: Tx,
+  note: SweepNote,
+  target: string,
+  { nativeId, location, why, ref }: Contradiction,
+): Promise<void> => {
   await reportFinding(tx, {
     code: 'contradiction',
     project: note.work.backend.project,

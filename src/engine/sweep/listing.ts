@@ -50,7 +50,11 @@ const sift = async (context: EngineContext, listing: Listing, policy: SweepPolic
 }
 
 /** What carries a ref that nobody here issued, or that is another project's, is none of ours (orphans R50, decisions 9). */
-const ofOurRefs = async (context: EngineContext, policy: SweepPolicy, contradictions: readonly Contradiction[]): Promise<Contradiction[]> => {
+const ofOurRefs = async (
+  context: EngineContext,
+  policy: SweepPolicy,
+  contradictions: readonly Contradiction[],
+): Promise<Contradiction[]> => {
   const refs = [...new Set(contradictions.flatMap((one) => (one.ref !== undefined && isRef(one.ref) ? [one.ref] : [])))]
   if (refs.length === 0) return contradictions.filter((one) => one.ref === undefined)
   const readAt = await context.store.now()

@@ -139,57 +139,58 @@ exit 0
  * list), and becomes the command. In a session box it records its session first, and then looks whether the box is
  * closing: whoever closes it does the two in the other order, so no session is missed. The program is looked up first, as the
  * shell would: what is missing is then said in a line for people, not with this script's path. 126 and 127 are a shell's numbers.
+ * Its variables have names of their own: one of the same name in the caller's environment would be lost to the command.
  */
 export const enterScript = `#!/bin/sh
-folder=\${0%/*}
+_lh_folder=\${0%/*}
 # shellcheck disable=SC1091
-. "$folder/env"
-if [ -d "$folder/sessions" ]; then
+. "$_lh_folder/env"
+if [ -d "$_lh_folder/sessions" ]; then
   start_of() {
     # shellcheck disable=SC2086
     set -- \${1##*") "}
     printf '%s\\n' "\${20}"
   }
-  read -r line < /proc/self/stat
-  printf '%s %s\\n' "\${line%% *}" "$(start_of "$line")" > "$folder/sessions/\${line%% *}"
-  if [ -e "$folder/closing" ]; then
+  read -r _lh_line < /proc/self/stat
+  printf '%s %s\\n' "\${_lh_line%% *}" "$(start_of "$_lh_line")" > "$_lh_folder/sessions/\${_lh_line%% *}"
+  if [ -e "$_lh_folder/closing" ]; then
     echo "the box is closing" >&2
     exit 125
   fi
-  unset line
+  unset _lh_line
 fi
-unset folder
+unset _lh_folder
 
 # $1: what is wrong, $2: the exit status.
 refuse() {
-  echo "leasehold: \${program:-''}: $1" >&2
+  echo "leasehold: \${_lh_program:-''}: $1" >&2
   exit "$2"
 }
-program=$1
-verdict=missing
+_lh_program=$1
+_lh_verdict=missing
 look() {
   if [ -d "$1" ] || { [ -e "$1" ] && [ ! -x "$1" ]; }; then
-    verdict=unusable
+    _lh_verdict=unusable
   elif [ -e "$1" ]; then
-    verdict=found
+    _lh_verdict=found
   fi
 }
-case $program in
+case $_lh_program in
   '') ;;
-  */*) look "$program" ;;
+  */*) look "$_lh_program" ;;
   *)
-    rest=$PATH:
-    while [ -n "$rest" ] && [ "$verdict" != found ]; do
-      entry=\${rest%%:*}
-      rest=\${rest#*:}
-      look "\${entry:-.}/$program"
+    _lh_rest=$PATH:
+    while [ -n "$_lh_rest" ] && [ "$_lh_verdict" != found ]; do
+      _lh_entry=\${_lh_rest%%:*}
+      _lh_rest=\${_lh_rest#*:}
+      look "\${_lh_entry:-.}/$_lh_program"
     done
     ;;
 esac
-case $verdict in
+case $_lh_verdict in
   missing) refuse 'not found' 127 ;;
   unusable) refuse 'not executable' 126 ;;
 esac
-unset program verdict rest entry
+unset _lh_program _lh_verdict _lh_rest _lh_entry
 exec "$@" 3<&- 4<&-
 `

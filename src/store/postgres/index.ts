@@ -2,14 +2,14 @@
 import pg from 'pg'
 import { kyselyOn } from '../connection.ts'
 import { migrateWithin } from '../migrate.ts'
+import { postgresClock } from '../time.ts'
 import type { Migration } from '../migrations/index.ts'
 import type { Db, Session, Store, Tx } from '../store.ts'
 import { readInteger, storable } from '../values.ts'
 
 /** One key for all replicas: "leasehold" in ASCII, cut to 63 bits. */
 const migrationLock = '7810765853811303265'
-const clockText =
-  '(select coalesce(frozen_ms, floor(extract(epoch from clock_timestamp()) * 1000)::bigint + offset_ms) as now from clock where id = 1)'
+const clockText = `(${postgresClock})`
 // Serialization failure, deadlock, and a unique key that another transaction took at the same moment: the second look sees its row.
 const retryable = new Set(['40001', '40P01', '23505'])
 const tries = 4
@@ -72,6 +72,8 @@ class PostgresStore implements Store {
     })
     // An idle connection that the server closed is replaced on next use; without a listener it would end the process.
     this.#pool.on('error', () => {})
+    // The same of one that is in use: its statement fails by itself, and the connection is thrown away.
+    this.#pool.on('connect', (client) => void client.on('error', () => {}))
   }
 
   async migrate(migrations?: readonly Migration[]): Promise<void> {

@@ -29,7 +29,15 @@ eachStore('sweeps on demand', (open) => {
     const w = await world()
     await leaseOn(w.engine, long)
     const first = await w.sweep()
-    expect(first).toMatchObject({ state: 'ended', project: 'default', backend: 'local', outcome: 'clean', orphans: [], plan: null, reasons: expect.arrayContaining(['requested']) })
+    expect(first).toMatchObject({
+      state: 'ended',
+      project: 'default',
+      backend: 'local',
+      outcome: 'clean',
+      orphans: [],
+      plan: null,
+      reasons: expect.arrayContaining(['requested']),
+    })
     expect(first.cells).toEqual([{ location: 'here', kind: 'box', state: 'complete', why: null, pages: 1, resources: 1 }])
     expect(first.counts).toMatchObject({ listed: 1, expected: 1, seen: 1 })
     const second = await w.sweep()
@@ -52,7 +60,10 @@ eachStore('sweeps on demand', (open) => {
     await w.advance(1)
     const second = requestSweep(w.engine.context, root, {}, 20_000, never)
     const asked = await w.store.now()
-    await until(async () => (await w.store.read(({ db }) => db.selectFrom('cleanups').selectAll().executeTakeFirstOrThrow())).requested_at === asked, 'the second is asked for')
+    await until(
+      async () => (await w.store.read(({ db }) => db.selectFrom('cleanups').selectAll().executeTakeFirstOrThrow())).requested_at === asked,
+      'the second is asked for',
+    )
     hung.open()
     const [[one], [two]] = await Promise.all([first, second])
     expect(Date.parse(two?.startedAt ?? '')).toBe(asked)
@@ -78,7 +89,10 @@ eachStore('sweeps on demand', (open) => {
     const { key, lease } = await w.orphan()
     const [seen] = (await w.sweep()).orphans ?? []
     expect(seen).toMatchObject({ target: key, name: lease.slug, reason: 'orphan.owner-ended', removalID: null })
-    expect(seen?.heldBack.map(({ what }) => what)).toEqual([expect.stringContaining('the mode is report'), expect.stringMatching(/^quarantine: 1 more/)])
+    expect(seen?.heldBack.map(({ what }) => what)).toEqual([
+      expect.stringContaining('the mode is report'),
+      expect.stringMatching(/^quarantine: 1 more/),
+    ])
     expect(seen?.heldBack[1]?.until).toBe(seen?.eligibleAt)
     w.settings.mode = 'delete'
     const began = await w.sweep(900)
@@ -96,7 +110,13 @@ eachStore('sweeps on demand', (open) => {
     const view = await dry(w)
     expect(await everyRow(w.store)).toEqual(before)
     expect(new Set(w.provider.calls.slice(calls).map((call) => call.op))).toEqual(new Set(['list']))
-    expect(view).toMatchObject({ id: null, state: 'dry-run', outcome: 'unsettled', verdicts: { 'orphan.owner-ended': 1 }, plan: { kind: 'begin', removals: [key] } })
+    expect(view).toMatchObject({
+      id: null,
+      state: 'dry-run',
+      outcome: 'unsettled',
+      verdicts: { 'orphan.owner-ended': 1 },
+      plan: { kind: 'begin', removals: [key] },
+    })
     expect(view?.orphans).toMatchObject([{ target: key, heldBack: [] }])
     // The twin: the sweep itself writes, and does what was said.
     const real = await w.sweep(0)
@@ -108,10 +128,18 @@ eachStore('sweeps on demand', (open) => {
     const w = await world({ mode: 'report' })
     const { key } = await w.orphan()
     await w.advance(60)
-    expect(await dry(w)).toMatchObject({ plan: null, orphans: [{ target: key, findingID: null }], why: [expect.stringContaining('quarantine')] })
+    expect(await dry(w)).toMatchObject({
+      plan: null,
+      orphans: [{ target: key, findingID: null }],
+      why: [expect.stringContaining('quarantine')],
+    })
     await w.sweep(0)
     await w.advance(900)
-    expect(await dry(w)).toMatchObject({ mode: 'report', plan: { removals: [key] }, orphans: [{ heldBack: [{ what: expect.stringContaining('the mode is report') }] }] })
+    expect(await dry(w)).toMatchObject({
+      mode: 'report',
+      plan: { removals: [key] },
+      orphans: [{ heldBack: [{ what: expect.stringContaining('the mode is report') }] }],
+    })
   })
 
   it('is refused where sweeps are off, where the provider can not list, for what there is not, and to those who are no operators', async () => {
@@ -122,13 +150,18 @@ eachStore('sweeps on demand', (open) => {
     const blind = await world({
       provider: (scripted) => Object.defineProperty(Object.create(scripted) as Provider, 'list', { value: undefined }),
     })
-    await expect(requestSweep(blind.engine.context, root, {}, 10, never)).rejects.toMatchObject({ code: 'sweep_disabled', message: expect.stringContaining('can not list') })
+    await expect(requestSweep(blind.engine.context, root, {}, 10, never)).rejects.toMatchObject({
+      code: 'sweep_disabled',
+      message: expect.stringContaining('can not list'),
+    })
     const w = await world()
     await expect(requestSweep(w.engine.context, root, { backend: 'nope' }, 10, never)).rejects.toMatchObject({ code: 'not_found' })
     await expect(requestSweep(w.engine.context, root, { project: 'nope' }, 10, never)).rejects.toMatchObject({ code: 'not_found' })
     for (const role of ['user', 'approver'] as const)
       await expect(requestSweep(w.engine.context, actor(role, null), {}, 10, never)).rejects.toMatchObject({ code: 'forbidden' })
-    await expect(requestSweep(w.engine.context, actor('operator', 'default'), { project: 'other' }, 10, never)).rejects.toMatchObject({ code: 'not_found' })
+    await expect(requestSweep(w.engine.context, actor('operator', 'default'), { project: 'other' }, 10, never)).rejects.toMatchObject({
+      code: 'not_found',
+    })
   })
 
   it('certificates are seen by those of their project', async () => {
@@ -158,14 +191,23 @@ eachStore('sweeps on demand', (open) => {
     expect(await of({ backend: 'local' })).toEqual(['orphan'])
     expect(await of({ backend: 'nope' })).toEqual([])
     const [finding] = await listFindings(context, root, { limit: 10 })
-    expect(finding).toMatchObject({ backend: 'local', ref: lease.ref, reason: 'orphan.owner-ended', target: { id: key }, quarantine: { timesSeen: 1 } })
+    expect(finding).toMatchObject({
+      backend: 'local',
+      ref: lease.ref,
+      reason: 'orphan.owner-ended',
+      target: { id: key },
+      quarantine: { timesSeen: 1 },
+    })
     const { since, eligibleAt } = finding?.quarantine ?? { since: '', eligibleAt: '' }
     expect(Date.parse(eligibleAt) - Date.parse(since)).toBe(900_000)
   })
 
   describe('what a provider finds at odds with a ref', () => {
     const listing = (w: SweepWorld, ...contradictions: Contradiction[]) => {
-      w.provider.onList = () => [...contradictions.map((contradiction) => ({ type: 'contradiction', contradiction }) as const), ...everything(w.provider.boxes, 'here')]
+      w.provider.onList = () => [
+        ...contradictions.map((contradiction) => ({ type: 'contradiction', contradiction }) as const),
+        ...everything(w.provider.boxes, 'here'),
+      ]
     }
     const open = async (w: SweepWorld) => listFindings(w.engine.context, root, { state: 'open', limit: 10 })
 
@@ -174,7 +216,9 @@ eachStore('sweeps on demand', (open) => {
       const lease = await leaseOn(w.engine, long)
       listing(w, { nativeId: 'pid:7', location: 'here', ref: lease.ref, why: 'process 7 carries the ref' })
       for (let i = 0; i < 2; i++) expect((await w.sweep()).outcome).toBe('clean')
-      expect(await open(w)).toMatchObject([{ code: 'contradiction', target: { id: 'process/here/pid:7' }, timesSeen: 2, ref: lease.ref, backend: 'local' }])
+      expect(await open(w)).toMatchObject([
+        { code: 'contradiction', target: { id: 'process/here/pid:7' }, timesSeen: 2, ref: lease.ref, backend: 'local' },
+      ])
       listing(w)
       await w.sweep()
       expect(await open(w)).toEqual([])

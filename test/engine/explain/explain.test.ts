@@ -16,7 +16,10 @@ import { actor } from '../admin/support.ts'
 
 const never = new AbortController().signal
 const nodesOf = (node: ExplanationNodeView): ExplanationNodeView[] => [node, ...node.children.flatMap(nodesOf)]
-const facts = (view: ExplanationView): string => nodesOf(view.tree).map((node) => node.fact).join('\n')
+const facts = (view: ExplanationView): string =>
+  nodesOf(view.tree)
+    .map((node) => node.fact)
+    .join('\n')
 
 eachStore('explain', (open) => {
   const engines: Engine[] = []
@@ -42,15 +45,35 @@ eachStore('explain', (open) => {
   const refused = async (w: SweepWorld, key: string, who = root) =>
     expect(explainKey(w.engine.context, who, key, never)).rejects.toMatchObject({ code: 'not_found' })
   const attemptOf = (w: SweepWorld, ref: string) =>
-    w.store.read(({ db }) => db.selectFrom('attempts').selectAll().where('ref', '=', ref as never).executeTakeFirstOrThrow())
+    w.store.read(({ db }) =>
+      db
+        .selectFrom('attempts')
+        .selectAll()
+        .where('ref', '=', ref as never)
+        .executeTakeFirstOrThrow(),
+    )
   const removalOf = (w: SweepWorld, ref: string) =>
-    w.store.read(({ db }) => db.selectFrom('removals').selectAll().where('ref', '=', ref as never).executeTakeFirstOrThrow())
+    w.store.read(({ db }) =>
+      db
+        .selectFrom('removals')
+        .selectAll()
+        .where('ref', '=', ref as never)
+        .executeTakeFirstOrThrow(),
+    )
 
   it('a live box is tracked by whatever name it is called, until its end or a heartbeat before', async () => {
     const w = await world()
     const lease = await leaseOn(w.engine, { slug: 'calm-otter', ttlSeconds: 3600, idleTimeoutSeconds: 600 })
     const attempt = await attemptOf(w, lease.ref)
-    const keys = [lease.id, lease.slug, lease.ref, lease.instanceID, attempt.id, `process/${lease.location}/${lease.cloudID}`, lease.cloudID ?? '']
+    const keys = [
+      lease.id,
+      lease.slug,
+      lease.ref,
+      lease.instanceID,
+      attempt.id,
+      `process/${lease.location}/${lease.cloudID}`,
+      lease.cloudID ?? '',
+    ]
     for (const key of keys) {
       const view = await ask(w, key)
       expect(view, key).toMatchObject({ verdict: 'tracked', reason: 'tracked.bound', project: 'default' })
@@ -74,7 +97,11 @@ eachStore('explain', (open) => {
     const { lease } = await createLease(w.engine.context, ann, long)
     await until(() => w.provider.count('create') === 1, 'the create is called')
     const view = await ask(w, lease.id)
-    expect(view).toMatchObject({ verdict: 'inFlight', reason: 'inFlight.pending', heldBack: [{ what: 'attempt 1 is open', until: new Date(t0 + 120_000).toISOString() }] })
+    expect(view).toMatchObject({
+      verdict: 'inFlight',
+      reason: 'inFlight.pending',
+      heldBack: [{ what: 'attempt 1 is open', until: new Date(t0 + 120_000).toISOString() }],
+    })
     await w.advance(130)
     expect(await ask(w, lease.id)).toMatchObject({ reason: 'inFlight.stuck', heldBack: [{ until: null }] })
     expect(await ask(w, (await attemptOf(w, lease.ref)).id)).toMatchObject({ type: 'attempt', verdict: 'inFlight' })
@@ -133,7 +160,11 @@ eachStore('explain', (open) => {
       { what: 'a freeze of every scope: an outage', until: null },
       { what: `hold ${hold.id} on lease ${lease.id}: looking into it`, until: hold.until },
     ])
-    expect(await ask(w, hold.id)).toMatchObject({ type: 'hold', verdict: 'held', change: expect.stringContaining(`its end at ${hold.until}`) })
+    expect(await ask(w, hold.id)).toMatchObject({
+      type: 'hold',
+      verdict: 'held',
+      change: expect.stringContaining(`its end at ${hold.until}`),
+    })
     await w.advance(4000)
     expect(await ask(w, hold.id)).toMatchObject({ verdict: 'ended' })
   })
@@ -144,10 +175,21 @@ eachStore('explain', (open) => {
       const { lease, key } = await w.orphan()
       await w.sweep()
       const [finding] = await listFindings(w.engine.context, root, { limit: 10 })
-      for (const name of [key, finding?.id ?? '', lease.id, lease.ref, lease.instanceID, lease.cloudID ?? '', (await attemptOf(w, lease.ref)).id]) {
+      for (const name of [
+        key,
+        finding?.id ?? '',
+        lease.id,
+        lease.ref,
+        lease.instanceID,
+        lease.cloudID ?? '',
+        (await attemptOf(w, lease.ref)).id,
+      ]) {
         const view = await ask(w, name)
         expect(view, name).toMatchObject({ verdict: 'orphan', reason: 'orphan.owner-ended', change: 'a hold or a keep label on it' })
-        expect(view.heldBack.map(({ what }) => what)).toEqual([expect.stringContaining('the mode is report'), expect.stringMatching(/^quarantine: /)])
+        expect(view.heldBack.map(({ what }) => what)).toEqual([
+          expect.stringContaining('the mode is report'),
+          expect.stringMatching(/^quarantine: /),
+        ])
         expect(view.heldBack[1]?.until).toBe(finding?.quarantine?.eligibleAt)
         expect(facts(view)).toMatch(/is ours: /)
       }
@@ -165,7 +207,9 @@ eachStore('explain', (open) => {
       const { plan } = await w.sweep()
       expect(plan?.kind).toBe('wait')
       const view = await ask(w, orphans[0]?.key ?? '')
-      expect(view.heldBack).toEqual([{ what: expect.stringMatching(new RegExp(`^plan ${plan?.id} is beyond the limits: .*approve exactly this plan`)), until: null }])
+      expect(view.heldBack).toEqual([
+        { what: expect.stringMatching(new RegExp(`^plan ${plan?.id} is beyond the limits: .*approve exactly this plan`)), until: null },
+      ])
       const waiting = await ask(w, plan?.id ?? '')
       expect(waiting).toMatchObject({ verdict: 'held', project: 'default' })
       expect(facts(waiting)).toContain(orphans[0]?.key ?? 'nothing')
@@ -195,7 +239,11 @@ eachStore('explain', (open) => {
       const copy = { ...box, resource: { ...box.resource, nativeId: 'copy', immutableId: 'copy#1' }, fixedAttemptToken: null }
       w.provider.boxes.set('copy', copy)
       for (let i = 0; i < 3; i++) await w.sweep()
-      expect(await ask(w, 'process/here/copy')).toMatchObject({ type: 'resource', verdict: 'contradiction', reason: 'contradiction.tags-only' })
+      expect(await ask(w, 'process/here/copy')).toMatchObject({
+        type: 'resource',
+        verdict: 'contradiction',
+        reason: 'contradiction.tags-only',
+      })
       expect(await ask(w, 'copy')).toMatchObject({ verdict: 'contradiction' })
       const view = await ask(w, lease.id)
       expect(view.verdict).toBe('tracked')
@@ -209,7 +257,10 @@ eachStore('explain', (open) => {
       w.provider.onList = () => [...everything(w.provider.boxes, 'here')]
       await w.sweep()
       const [notSeen] = await listFindings(w.engine.context, root, { limit: 10 })
-      expect(await ask(w, notSeen?.id ?? '')).toMatchObject({ verdict: 'missing', change: expect.stringContaining('a second complete inventory') })
+      expect(await ask(w, notSeen?.id ?? '')).toMatchObject({
+        verdict: 'missing',
+        change: expect.stringContaining('a second complete inventory'),
+      })
       expect(facts(await ask(w, lease.id))).toContain('(not-seen)')
       await w.sweep()
       await leaseWhen(w.engine, lease.id, (view) => view.state === 'failed')
@@ -230,7 +281,9 @@ eachStore('explain', (open) => {
       expect(backend).toMatchObject({ type: 'backend', change: expect.stringMatching(/^the next sweep of its backend, due at \d/) })
       expect(facts(backend)).toContain('the mode of its sweeps is report (test)')
     }
-    const event = await w.store.read(({ db }) => db.selectFrom('events').selectAll().where('code', '=', 'lease.created').executeTakeFirstOrThrow())
+    const event = await w.store.read(({ db }) =>
+      db.selectFrom('events').selectAll().where('code', '=', 'lease.created').executeTakeFirstOrThrow(),
+    )
     expect(await ask(w, event.id)).toMatchObject({ type: 'event', subject: `event ${event.id}` })
   })
 
@@ -245,11 +298,32 @@ eachStore('explain', (open) => {
     const [finding] = await listFindings(w.engine.context, root, { limit: 1 })
     const [sweep] = await listSweeps(w.engine.context, root, { limit: 1 })
     expect(sweep?.id).toBe(id)
-    for (const name of [lease.id, lease.ref, lease.instanceID, lease.cloudID ?? '', key, id ?? '', hold.id, finding?.id ?? '', 'default/local']) {
+    for (const name of [
+      lease.id,
+      lease.ref,
+      lease.instanceID,
+      lease.cloudID ?? '',
+      key,
+      id ?? '',
+      hold.id,
+      finding?.id ?? '',
+      'default/local',
+    ]) {
       await refused(w, name, stranger)
       expect(await ask(w, name, mine), name).toMatchObject({ project: 'default' })
     }
-    for (const name of ['lh_000000000000', 'in_0190f3c2a1b47d4c8e5f60718293a4b5', 'fd_0190f3c2a1b47d4c8e5f60718293a4b5', 'nothing', 'a/b', 'a/b/c', 'pl_00', '%', "'"]) await refused(w, name)
+    for (const name of [
+      'lh_000000000000',
+      'in_0190f3c2a1b47d4c8e5f60718293a4b5',
+      'fd_0190f3c2a1b47d4c8e5f60718293a4b5',
+      'nothing',
+      'a/b',
+      'a/b/c',
+      'pl_00',
+      '%',
+      "'",
+    ])
+      await refused(w, name)
   })
 
   it('a native id that two resources have is not enough', async () => {
@@ -257,12 +331,17 @@ eachStore('explain', (open) => {
     const lease = await leaseOn(w.engine, long)
     const other = await leaseOn(w.engine, long)
     const attempt = await attemptOf(w, other.ref)
-    await w.store.write((tx) => tx.db.updateTable('attempts').set({ native_id: lease.cloudID, location: 'there' }).where('id', '=', attempt.id).execute())
+    await w.store.write((tx) =>
+      tx.db.updateTable('attempts').set({ native_id: lease.cloudID, location: 'there' }).where('id', '=', attempt.id).execute(),
+    )
     await expect(explainKey(w.engine.context, root, lease.cloudID ?? '', never)).rejects.toMatchObject({
       code: 'not_found',
       message: expect.stringMatching(/process\/here\/\S+ and process\/there\//),
     })
-    expect(await ask(w, `process/here/${lease.cloudID}`)).toMatchObject({ subject: `resource process/here/${lease.cloudID}`, verdict: 'tracked' })
+    expect(await ask(w, `process/here/${lease.cloudID}`)).toMatchObject({
+      subject: `resource process/here/${lease.cloudID}`,
+      verdict: 'tracked',
+    })
   })
 
   it('a record that somebody deleted by hand is unknown until a sweep judges what is left', async () => {
@@ -272,14 +351,21 @@ eachStore('explain', (open) => {
       await tx.db.deleteFrom('leases').execute()
       await tx.db.deleteFrom('instances').execute()
     })
-    for (const key of [lease.ref, lease.instanceID, lease.cloudID ?? '']) expect(await ask(w, key), key).toMatchObject({ verdict: 'unknown', change: expect.stringContaining('leasehold sweep') })
+    for (const key of [lease.ref, lease.instanceID, lease.cloudID ?? ''])
+      expect(await ask(w, key), key).toMatchObject({ verdict: 'unknown', change: expect.stringContaining('leasehold sweep') })
     await w.sweep()
-    for (const key of [lease.ref, lease.instanceID, lease.cloudID ?? '']) expect(await ask(w, key), key).toMatchObject({ verdict: 'orphan', reason: 'orphan.owner-gone' })
+    for (const key of [lease.ref, lease.instanceID, lease.cloudID ?? ''])
+      expect(await ask(w, key), key).toMatchObject({ verdict: 'orphan', reason: 'orphan.owner-gone' })
   })
 
   describe('a resource that no row knows', () => {
     const strange = (w: SweepWorld, nativeId: string, box: ListedResource, changes: Partial<ListedResource>): void =>
-      void w.provider.boxes.set(nativeId, { ...box, resource: { ...box.resource, nativeId, immutableId: `${nativeId}#1` }, fixedAttemptToken: null, ...changes })
+      void w.provider.boxes.set(nativeId, {
+        ...box,
+        resource: { ...box.resource, nativeId, immutableId: `${nativeId}#1` },
+        fixedAttemptToken: null,
+        ...changes,
+      })
 
     it('is looked at freshly for an operator, and nothing is written', async () => {
       const w = await world()
@@ -290,7 +376,11 @@ eachStore('explain', (open) => {
       strange(w, 'copy', box, {})
       const before = await everyRow(w.store)
       const calls = w.provider.calls.length
-      expect(await ask(w, 'process/here/stranger')).toMatchObject({ verdict: 'foreign', reason: 'foreign.unknown-ref', change: 'nothing: it is never touched' })
+      expect(await ask(w, 'process/here/stranger')).toMatchObject({
+        verdict: 'foreign',
+        reason: 'foreign.unknown-ref',
+        change: 'nothing: it is never touched',
+      })
       expect(await ask(w, 'process/here/copy')).toMatchObject({ verdict: 'contradiction', reason: 'contradiction.tags-only' })
       expect(await everyRow(w.store)).toEqual(before)
       expect(w.provider.calls.slice(calls).map((call) => call.op)).toEqual(['list', 'list'])
@@ -307,7 +397,9 @@ eachStore('explain', (open) => {
         return error instanceof Error ? error.message : 'it is explained'
       }
       expect(await message()).toContain('carries no tag of ours and is never touched')
-      w.provider.onList = () => [{ type: 'coverage', coverage: { location: 'here', kind: 'box', state: { kind: 'partial', why: 'page 1 failed' }, pages: 0 } }]
+      w.provider.onList = () => [
+        { type: 'coverage', coverage: { location: 'here', kind: 'box', state: { kind: 'partial', why: 'page 1 failed' }, pages: 0 } },
+      ]
       expect(await message()).toContain('was incomplete')
       w.provider.onList = () => {
         throw new Error('the cloud is down')
@@ -324,7 +416,9 @@ eachStore('explain', (open) => {
       const lease = await leaseOn(w.engine, long)
       await w.advance(60)
       strange(w, 'copy', w.provider.boxes.get(lease.cloudID ?? '') as ListedResource, {})
-      const error: unknown = await explainKey(w.engine.context, actor('operator', 'other'), 'process/here/copy', never).catch((one: unknown) => one)
+      const error: unknown = await explainKey(w.engine.context, actor('operator', 'other'), 'process/here/copy', never).catch(
+        (one: unknown) => one,
+      )
       expect(String(error)).toContain('belongs to another project')
       expect(String(error)).not.toContain(lease.slug)
     })
