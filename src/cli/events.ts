@@ -37,7 +37,10 @@ const requireKnown = async (client: Client, flags: Flags): Promise<void> => {
   if (typeof target !== 'string') return
   const after = (flags['after'] as number | undefined) ?? 0
   if (after > 0 && (await readPage(client, flags, 0, 1, 0)).events.length > 0) return
-  throw new CliError(`no event that this token may see is about ${JSON.stringify(target)}: nothing of that id or name is known`, exitCodes.notFound)
+  throw new CliError(
+    `no event that this token may see is about ${JSON.stringify(target)}: nothing of that id or name is known`,
+    exitCodes.notFound,
+  )
 }
 
 interface Page {

@@ -11,7 +11,12 @@ import { printable } from './support/text.ts'
 const deadlineMs = 90_000
 
 const ms = (time: string | null): number | null => (time === null ? null : Date.parse(time))
-const nodeOf = (one: ExplanationNodeView): ExplanationNode => ({ fact: one.fact, source: one.source, at: ms(one.at), children: one.children.map(nodeOf) })
+const nodeOf = (one: ExplanationNodeView): ExplanationNode => ({
+  fact: one.fact,
+  source: one.source,
+  at: ms(one.at),
+  children: one.children.map(nodeOf),
+})
 
 export const define = (command: Command, cli: Cli): void => {
   command.argument('<id>', 'any id, a slug, a ref, provider/location/native-id, project/backend, or a native id that only one resource has')
@@ -21,7 +26,10 @@ export const define = (command: Command, cli: Cli): void => {
     const { client } = await cli.session(flags)
     const { explanation } = await client.get<{ explanation: ExplanationView }>(`/v1/explain/${segment(key)}`, { deadlineMs })
     cli.show(flags, explanation, ({ subject, tree, heldBack, change, at }) =>
-      renderExplanation({ subject, tree: nodeOf(tree), heldBack: heldBack.map(({ what, until }) => ({ what, until: ms(until) })), change }, Date.parse(at))
+      renderExplanation(
+        { subject, tree: nodeOf(tree), heldBack: heldBack.map(({ what, until }) => ({ what, until: ms(until) })), change },
+        Date.parse(at),
+      )
         .map((line) => `${printable(line)}\n`)
         .join(''),
     )

@@ -20,7 +20,8 @@ const codes: readonly FindingCode[] = [
   'plan-waiting',
 ]
 
-const quarantine = ({ quarantine: one }: FindingView, nowMs: number): string => (one === null ? '' : `${one.timesSeen}x since ${relative(one.since, nowMs)}`)
+const quarantine = ({ quarantine: one }: FindingView, nowMs: number): string =>
+  one === null ? '' : `${one.timesSeen}x since ${relative(one.since, nowMs)}`
 
 export const define = (command: Command, cli: Cli): void => {
   command

@@ -3,4 +3,7 @@ import { createProcessProvider } from '../providers/process/index.ts'
 import { createSimulatedProvider } from '../providers/simulated/index.ts'
 
 /** Every provider of this program; their names are those of `support/provider-names.ts`. */
-export const createProviders = (dataFolder: string): Provider[] => [createProcessProvider({ dataFolder }), createSimulatedProvider({ dataFolder })]
+export const createProviders = (dataFolder: string): Provider[] => [
+  createProcessProvider({ dataFolder }),
+  createSimulatedProvider({ dataFolder }),
+]

@@ -24,7 +24,10 @@ export const define = (command: Command, cli: Cli): void => {
     .option('--wait-timeout <duration>', 'wait at most so long (default 30s)', positiveDuration)
   withJson(withConnection(command))
   examples(command, 'stop brave-otter', 'stop lh_0123456789ab --wait-timeout 5m', 'release brave-otter --no-wait')
-  command.addHelpText('after', '\nExit codes: 4 no such lease, 5 not proved gone in time, 7 the removal failed (it is tried again) or is held.')
+  command.addHelpText(
+    'after',
+    '\nExit codes: 4 no such lease, 5 not proved gone in time, 7 the removal failed (it is tried again) or is held.',
+  )
   act(command, (flags, argument) => stop(cli, flags, identifierOf(argument, flags['id'])))
 }
 

@@ -21,8 +21,14 @@ export const define = (command: Command, cli: Cli): void => {
     const { project, ...rest } = flags
     const { client } = await cli.session(rest)
     const dryRun = flags['dryRun'] === true
-    const body = { ...(flags['backend'] === undefined ? {} : { backend: flags['backend'] }), ...(project === undefined ? {} : { project }), ...(dryRun ? { dryRun } : {}) }
-    const { sweeps } = (await client.call<{ sweeps: SweepView[] }>('POST', '/v1/sweeps', { body, deadlineMs: dryRun ? dryDeadlineMs : deadlineMs })).body
+    const body = {
+      ...(flags['backend'] === undefined ? {} : { backend: flags['backend'] }),
+      ...(project === undefined ? {} : { project }),
+      ...(dryRun ? { dryRun } : {}),
+    }
+    const { sweeps } = (
+      await client.call<{ sweeps: SweepView[] }>('POST', '/v1/sweeps', { body, deadlineMs: dryRun ? dryDeadlineMs : deadlineMs })
+    ).body
     cli.show(flags, sweeps, () => sweeps.map((one) => describeSweep(cli, one)).join('\n'))
     if (sweeps.some((one) => one.outcome === 'failed')) cli.exitCode = exitCodes.removalFailed
     else if (sweeps.some((one) => one.state === 'pending')) cli.exitCode = exitCodes.waitTimeout

@@ -8,9 +8,11 @@ import { examples, wholeNumber, withConnection, withJson } from './support/optio
 import { describeSweep, outcomeStyle } from './support/sweep-text.ts'
 import { relative } from './support/text.ts'
 
-const took = (one: SweepView): string => (one.startedAt === null || one.endedAt === null ? '' : briefDuration(Date.parse(one.endedAt) - Date.parse(one.startedAt)))
+const took = (one: SweepView): string =>
+  one.startedAt === null || one.endedAt === null ? '' : briefDuration(Date.parse(one.endedAt) - Date.parse(one.startedAt))
 
-const coverage = (one: SweepView): string => (one.cells.length === 0 ? '' : `${one.cells.filter((cell) => cell.state === 'complete').length}/${one.cells.length} complete`)
+const coverage = (one: SweepView): string =>
+  one.cells.length === 0 ? '' : `${one.cells.filter((cell) => cell.state === 'complete').length}/${one.cells.length} complete`
 
 const orphans = (one: SweepView): number =>
   Object.entries(one.verdicts)

@@ -13,6 +13,8 @@ export interface CoalesceOptions {
   largest: number
   /** At most so many batches at once (default 1). */
   concurrent?: number
+  /** Under load (the batch before held several) the next one is let fill for so long, in ms; default 0: it goes at once. */
+  gatherMs?: number
 }
 
 /**
@@ -23,6 +25,7 @@ export const coalesce = <In, Out>(run: (items: In[]) => Promise<Out[]>, options:
   let queue: Waiting<In, Out>[] = []
   let running = 0
   let scheduled = false
+  let crowded = false
 
   const alone = async (waiting: Waiting<In, Out>): Promise<void> => {
     try {
@@ -36,6 +39,7 @@ export const coalesce = <In, Out>(run: (items: In[]) => Promise<Out[]>, options:
     if (queue.length === 0) return
     const batch = queue.slice(0, options.largest)
     queue = queue.slice(options.largest)
+    crowded = batch.length > 2
     running++
     schedule()
     try {
@@ -51,7 +55,8 @@ export const coalesce = <In, Out>(run: (items: In[]) => Promise<Out[]>, options:
   const schedule = (): void => {
     if (scheduled || queue.length === 0 || running >= (options.concurrent ?? 1)) return
     scheduled = true
-    setImmediate(() => void flush())
+    if (crowded && options.gatherMs !== undefined && queue.length < options.largest) setTimeout(() => void flush(), options.gatherMs)
+    else setImmediate(() => void flush())
   }
   return (item) =>
     new Promise((resolve, reject) => {

@@ -1,23 +1,42 @@
 /**
  * Facts of this host. All reads are of `/proc` and take microseconds, so they are synchronous. On anything but Linux the
  * functions answer null (`machineId` too: macOS has no such file); nothing throws at import.
+ *
+ * Only "no such file" and "no such process" are absence. Any other failed read (no descriptor left, an I/O error) throws: taken for
+ * absence, it would make a living process a dead one.
  */
 import { readFileSync, readlinkSync, readdirSync } from 'node:fs'
 
 export const isLinux = process.platform === 'linux'
 
+const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code
+const isAbsence = (error: unknown): boolean => ['ENOENT', 'ESRCH', 'ENOTDIR'].includes(codeOf(error) ?? '')
+/** True for an error that says: it is there, and this user may not read it. */
+export const isDenial = (error: unknown): boolean => ['EACCES', 'EPERM'].includes(codeOf(error) ?? '')
+
+/** Null when there is nothing of that name; throws when that can't be told. */
 const read = (path: string): string | null => {
   try {
     return readFileSync(path, 'utf8')
-  } catch {
-    return null
+  } catch (error) {
+    if (isAbsence(error)) return null
+    throw error
+  }
+}
+
+const readPermitted = (path: string): string | null => {
+  try {
+    return read(path)
+  } catch (error) {
+    if (isDenial(error)) return null
+    throw error
   }
 }
 
 /** This machine's own id, from `/etc/machine-id` or D-Bus. Null where neither says one. */
 export const findMachineId = (paths: readonly string[] = ['/etc/machine-id', '/var/lib/dbus/machine-id']): string | null => {
   for (const path of paths) {
-    const id = read(path)?.trim()
+    const id = readPermitted(path)?.trim()
     if (id && /^[0-9a-f]{32}$/.test(id)) return id
   }
   return null
@@ -46,8 +65,9 @@ export const uptimeSeconds = (): number | null => {
 export const pidNamespaceInode = (pid: number | 'self'): string | null => {
   try {
     return /^pid:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/ns/pid`))?.[1] ?? null
-  } catch {
-    return null
+  } catch (error) {
+    if (isAbsence(error) || isDenial(error)) return null
+    throw error
   }
 }
 
@@ -79,7 +99,7 @@ export const parseStat = (text: string): ProcessStat | null => {
   return { pid, state, parent: Number(parent), session: Number(session), start, alive }
 }
 
-/** Null when there is no such process. */
+/** Null when there is no such process; throws when it can't be told. */
 export const processStat = (pid: number): ProcessStat | null => {
   const text = read(`/proc/${pid}/stat`)
   return text === null ? null : parseStat(text)
@@ -88,29 +108,36 @@ export const processStat = (pid: number): ProcessStat | null => {
 /** Start time of a process in clock ticks since boot; null when there is no such process. A zombie still has one. */
 export const processStart = (pid: number): string | null => processStat(pid)?.start ?? null
 
-/** True while exactly this process (pid and start time) runs; a zombie does not. */
+/** True while exactly this process (pid and start time) runs, and while it can't be told; a zombie does not. */
 export const processAlive = (pid: number, start: string): boolean => {
-  const stat = processStat(pid)
+  let stat: ProcessStat | null
+  try {
+    stat = processStat(pid)
+  } catch {
+    return true
+  }
   return stat !== null && stat.start === start && stat.alive
 }
 
 /** A process's pid as its own innermost namespace counts it (1: its first process); null when it can't be read. */
 export const innermostPid = (pid: number): number | null => {
-  const line = /^NSpid:\s+(.+)$/m.exec(read(`/proc/${pid}/status`) ?? '')?.[1]
+  const line = /^NSpid:\s+(.+)$/m.exec(readPermitted(`/proc/${pid}/status`) ?? '')?.[1]
   return line === undefined ? null : Number(line.trim().split(/\s+/).at(-1))
 }
 
 /** `gone`: there is no such process; `denied`: there is, and its environment may not be read. */
 export type Environment = { kind: 'read'; values: Map<string, string> } | { kind: 'gone' } | { kind: 'denied' }
 
-/** The environment that a process was started with: what it did with it since does not show. */
+/** The environment that a process was started with: what it did with it since does not show. Throws when it can't be told. */
 export const processEnvironment = (pid: number): Environment => {
   let text: string
   try {
     text = readFileSync(`/proc/${pid}/environ`, 'latin1')
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code
-    return code === 'EACCES' || code === 'EPERM' ? { kind: 'denied' } : { kind: 'gone' }
+    // EIO: a process that has unmapped its own environment. It must not spoil every look at the machine.
+    if (isDenial(error) || codeOf(error) === 'EIO') return { kind: 'denied' }
+    if (isAbsence(error)) return { kind: 'gone' }
+    throw error
   }
   const values = new Map<string, string>()
   for (const entry of text.split('\0')) {

@@ -143,4 +143,5 @@ export const showsBound = (seen: SeenResource, evidence: RefEvidence): boolean =
 }
 
 /** When an attempt that still looks open is stuck: after twice its deadline (orphans R53). */
-export const stuckAt = (attempt: Pick<AttemptEvidence, 'openedAt' | 'deadlineAt'>): number => attempt.openedAt + 2 * (attempt.deadlineAt - attempt.openedAt)
+export const stuckAt = (attempt: Pick<AttemptEvidence, 'openedAt' | 'deadlineAt'>): number =>
+  attempt.openedAt + 2 * (attempt.deadlineAt - attempt.openedAt)

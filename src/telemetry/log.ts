@@ -9,7 +9,9 @@ const redactDeep = (value: unknown, depth = 0): unknown => {
   if (value === null || typeof value !== 'object' || depth > 6) return value
   if (value instanceof Error) return { type: value.name, message: redact(value.message), stack: redact(value.stack ?? '') }
   if (Array.isArray(value)) return value.map((one) => redactDeep(one, depth + 1))
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, /token|secret|password|authorization/i.test(key) ? '***' : redactDeep(one, depth + 1)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [key, /token|secret|password|authorization/i.test(key) ? '***' : redactDeep(one, depth + 1)]),
+  )
 }
 
 /** @param level trace, debug, info, warn, error or silent. @param destination default: stderr, written synchronously so that a crash loses no line */

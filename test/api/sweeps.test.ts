@@ -35,7 +35,9 @@ eachStore('sweeps over HTTP', (open) => {
     const { key } = await orphan()
     const { status, body } = await sweep()
     expect(status).toBe(200)
-    expect(body.sweeps).toMatchObject([{ state: 'ended', outcome: 'unsettled', verdicts: { 'orphan.owner-ended': 1 }, orphans: [{ target: key }] }])
+    expect(body.sweeps).toMatchObject([
+      { state: 'ended', outcome: 'unsettled', verdicts: { 'orphan.owner-ended': 1 }, orphans: [{ target: key }] },
+    ])
     const [made] = body.sweeps
     const listed = (await bench.call<{ sweeps: SweepView[] }>('GET', '/v1/sweeps?backend=local&project=default&limit=5')).body.sweeps
     expect(listed).toEqual([{ ...made, orphans: null }])
@@ -63,7 +65,8 @@ eachStore('sweeps over HTTP', (open) => {
     await start()
     await orphan()
     await sweep()
-    const codes = async (query: string) => (await bench.call<{ findings: FindingView[] }>('GET', `/v1/findings?${query}`)).body.findings.map((one) => one.code)
+    const codes = async (query: string) =>
+      (await bench.call<{ findings: FindingView[] }>('GET', `/v1/findings?${query}`)).body.findings.map((one) => one.code)
     expect(await codes('code=orphan,missing')).toEqual(['orphan'])
     expect(await codes('code=missing&code=stuck')).toEqual([])
     expect(await codes('backend=nowhere')).toEqual([])
@@ -86,7 +89,10 @@ eachStore('sweeps over HTTP', (open) => {
   test('bad input is named', async () => {
     await start()
     expect(await bench.call('POST', '/v1/sweeps', { backend: 'nope' })).toMatchObject({ status: 404, body: { error: 'not_found' } })
-    expect(await bench.call('POST', '/v1/sweeps', { dryrun: true })).toMatchObject({ status: 400, body: { message: expect.stringContaining('did you mean "dryRun"?') } })
+    expect(await bench.call('POST', '/v1/sweeps', { dryrun: true })).toMatchObject({
+      status: 400,
+      body: { message: expect.stringContaining('did you mean "dryRun"?') },
+    })
     expect(await bench.call('GET', '/v1/sweeps?limit=0')).toMatchObject({ status: 400 })
   })
 })

@@ -6,7 +6,7 @@ import autocannon from 'autocannon'
 import { median, type BenchDatabase, type Row } from './shared.ts'
 
 const leases = 10_000
-const rounds = 5
+const rounds = Number(process.env['LEASEHOLD_BENCH_ROUNDS'] ?? 5)
 const roundSeconds = 4
 
 interface Bench {

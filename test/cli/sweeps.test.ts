@@ -88,8 +88,11 @@ describe('sweep, orphans, sweeps and explain', () => {
       const { status, out } = await box.run(['explain', name])
       const lines = out.trimEnd().split('\n')
       expect(status).toBe(0)
-      expect(lines[1]).toMatch(/^ {2}orphan \(orphan\.owner-ended\): Its owner has ended\. \[verdict, 2029-12-31T23:01:00\.000Z, 15m ago\]$/)
-      for (const line of lines.slice(1).filter((one) => one.startsWith(' '))) expect(line).toMatch(/ \[[a-z]+, 20\d\d-.* (ago|in \S.*)\]$|in [^\]]+\]$/)
+      expect(lines[1]).toMatch(
+        /^ {2}orphan \(orphan\.owner-ended\): Its owner has ended\. \[verdict, 2029-12-31T23:01:00\.000Z, 15m ago\]$/,
+      )
+      for (const line of lines.slice(1).filter((one) => one.startsWith(' ')))
+        expect(line).toMatch(/ \[[a-z]+, 20\d\d-.* (ago|in \S.*)\]$|in [^\]]+\]$/)
       expect(out).toContain('\nHeld back by: the mode is report')
       expect(lines.at(-1)).toBe('What would change this verdict: a hold or a keep label on it')
     }

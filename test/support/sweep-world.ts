@@ -71,8 +71,25 @@ export const sweepWorld = async (
 }
 
 const tables = [
-  'installation', 'projects', 'tokens', 'backends', 'scopes', 'instances', 'leases', 'create_requests', 'ledger', 'attempts', 'cleanups', 'sweeps', 'findings', 'removals',
-  'holds', 'freezes', 'events', 'event_targets', 'audit',
+  'installation',
+  'projects',
+  'tokens',
+  'backends',
+  'scopes',
+  'instances',
+  'leases',
+  'create_requests',
+  'ledger',
+  'attempts',
+  'cleanups',
+  'sweeps',
+  'findings',
+  'removals',
+  'holds',
+  'freezes',
+  'events',
+  'event_targets',
+  'audit',
 ] as const satisfies readonly (keyof Schema)[]
 
 /** Every row of every table but the clock and the replicas' alive marks, as one text each. */

@@ -158,10 +158,9 @@ const suite = (make: () => Promise<TestDatabase>, postgres: boolean) => () => {
     })
 }
 
-describe(
-  'the coordinator on SQLite',
-  suite(async () => sqliteDatabase(), false),
-)
+describe('the coordinator on SQLite', () => {
+  suite(async () => sqliteDatabase(), false)()
+})
 const { url } = inject('postgres')
 serviceOr(
   'PostgreSQL',

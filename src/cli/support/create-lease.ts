@@ -101,7 +101,8 @@ const inOneUnit = (seconds: number): string => {
 const slugRewritten = (wanted: string | undefined, given: string): string | null => {
   if (wanted === undefined || wanted === given) return null
   const plain = slugify(wanted)
-  if (plain === given) return `the slug ${JSON.stringify(wanted)} was made ${JSON.stringify(given)}: slugs are lower-case letters, digits and -`
+  if (plain === given)
+    return `the slug ${JSON.stringify(wanted)} was made ${JSON.stringify(given)}: slugs are lower-case letters, digits and -`
   return `the slug ${JSON.stringify(plain ?? wanted)} is in use: this lease got ${JSON.stringify(given)}`
 }
 

@@ -9,7 +9,12 @@ const budgetMs = 5_000
 const ahead = 2_000
 
 /** `lease lh_… (slug) ended at its maximum lifetime`, and what becomes of its command; null when nothing says that it ended. */
-export const explainEnd = async (client: Client, { id }: LeaseView, command: 'ended' | 'running', nowMs: number): Promise<string | null> => {
+export const explainEnd = async (
+  client: Client,
+  { id }: LeaseView,
+  command: 'ended' | 'running',
+  nowMs: number,
+): Promise<string | null> => {
   try {
     const lease = await getLease(client, id, undefined, AbortSignal.timeout(budgetMs))
     const how = await howItEnded(client, lease, command === 'ended', nowMs)

@@ -114,7 +114,11 @@ export const connect = (settings: Settings): Session => {
       settings.url.value === 'none'
         ? `url is "none" (from ${settings.url.origin})`
         : `neither --url, LEASEHOLD_URL nor url: in leasehold.yml is set, and ${settings.data.value} holds no admin.token`
-    throw new CliError(`no coordinator: ${why}`, exitCodes.failure, 'Start one with "npm start" or "leasehold serve", or name one with --url')
+    throw new CliError(
+      `no coordinator: ${why}`,
+      exitCodes.failure,
+      'Start one with "npm start" or "leasehold serve", or name one with --url',
+    )
   }
   const { token, hint } = findToken(settings, coordinator)
   return { settings, client: createClient({ ...coordinator, token, tokenHint: hint }) }

@@ -95,7 +95,9 @@ export const superviseCommand = async (
     const fromTerminal = signal === 'SIGINT' || signal === 'SIGQUIT'
     const delivered = fromTerminal && access.kind === 'namespace' && isForeground()
     if (!delivered) door.signalInBox(access, child, signal)
-    quiet = inAMoment(() => say(`the command has got ${signal}, and is waited for; ${onceMore(signal)} does not wait and takes the box back`))
+    quiet = inAMoment(() =>
+      say(`the command has got ${signal}, and is waited for; ${onceMore(signal)} does not wait and takes the box back`),
+    )
   })
   let inside: Inside | null = null
   const watch = async (): Promise<void> => {

@@ -3,7 +3,11 @@ import { sweepSettings, type Environment, type SweepSettings } from '../../model
 import { usageError } from './errors.ts'
 
 /** @throws CliError exit 2 with the variable, its value and what would be right (orphans R74); a grace of 0 in delete mode without `allowZeroGrace` */
-export const readSweepSettings = (environment: Environment, providers: readonly string[], allowZeroGrace: boolean): Map<string, SweepSettings> =>
+export const readSweepSettings = (
+  environment: Environment,
+  providers: readonly string[],
+  allowZeroGrace: boolean,
+): Map<string, SweepSettings> =>
   new Map(
     providers.map((provider) => {
       const result = sweepSettings(environment, provider, allowZeroGrace)

@@ -8,7 +8,8 @@ import { paint, printable, relative, type Style } from './text.ts'
 export const outcomeStyle = (outcome: string | null): Style | null =>
   outcome === 'clean' ? 'green' : outcome === 'unsettled' ? 'yellow' : outcome === 'failed' ? 'red' : null
 
-const reasonText = (code: string): string => (Object.hasOwn(verdictReasons, code) ? verdictReasons[code as keyof typeof verdictReasons].text : '')
+const reasonText = (code: string): string =>
+  Object.hasOwn(verdictReasons, code) ? verdictReasons[code as keyof typeof verdictReasons].text : ''
 
 const matrix = (cli: Cli, cells: readonly SweepCellView[]): string => {
   const locations = [...new Set(cells.map((cell) => cell.location))]
@@ -18,10 +19,15 @@ const matrix = (cli: Cli, cells: readonly SweepCellView[]): string => {
     return cell === undefined ? '-' : cell.state === 'complete' ? `complete (${cell.resources})` : `${cell.state} (${cell.resources})`
   }
   const table = cli.table(
-    [{ title: 'COVERAGE', cell: (location: string) => location }, ...kinds.map((kind) => ({ title: kind, cell: (location: string) => at(location, kind) }))],
+    [
+      { title: 'COVERAGE', cell: (location: string) => location },
+      ...kinds.map((kind) => ({ title: kind, cell: (location: string) => at(location, kind) })),
+    ],
     locations,
   )
-  const notes = cells.filter((cell) => cell.why !== null).map((cell) => `${cell.location} ${cell.kind}: ${cell.state}: ${printable(cell.why ?? '')}\n`)
+  const notes = cells
+    .filter((cell) => cell.why !== null)
+    .map((cell) => `${cell.location} ${cell.kind}: ${cell.state}: ${printable(cell.why ?? '')}\n`)
   return `${table}${notes.join('')}`
 }
 
@@ -47,7 +53,8 @@ const planText = (sweep: SweepView): string => {
   if (plan === null) return sweep.mode === 'delete' || dry ? '' : `mode ${sweep.mode}: nothing is taken back\n`
   const would = sweep.mode === 'delete' ? 'a sweep now would' : `mode ${sweep.mode} takes nothing back; delete mode would`
   const why = [plan.why, plan.whatToDo].filter((one) => one !== null).join('; ')
-  if (plan.kind === 'wait') return `${dry ? `${would} begin nothing: the` : 'nothing was begun: the'} plan ${plan.id} of ${plan.waiting} waits: ${printable(why)}\n`
+  if (plan.kind === 'wait')
+    return `${dry ? `${would} begin nothing: the` : 'nothing was begun: the'} plan ${plan.id} of ${plan.waiting} waits: ${printable(why)}\n`
   const lines = plan.removals.map((target) => `  ${printable(target)}\n`).join('')
   return `${dry ? `${would} begin to take back` : 'began to take back'} ${plan.removals.length}:\n${lines}${why === '' ? '' : `${printable(why)}\n`}`
 }
@@ -76,7 +83,8 @@ export const describeSweep = (cli: Cli, sweep: SweepView): string => {
   const place = `backend ${sweep.project}/${sweep.backend}${sweep.provider === null ? '' : ` (${sweep.provider})`}`
   if (sweep.state === 'pending') return `${printable(place)}: not ended yet; "leasehold sweeps" shows it later\n`
   const outcome = paint(cli.io.colours, outcomeStyle(sweep.outcome) ?? 'dim', sweep.outcome ?? 'unknown')
-  const took = sweep.startedAt !== null && sweep.endedAt !== null ? formatDuration(Date.parse(sweep.endedAt) - Date.parse(sweep.startedAt)) : null
+  const took =
+    sweep.startedAt !== null && sweep.endedAt !== null ? formatDuration(Date.parse(sweep.endedAt) - Date.parse(sweep.startedAt)) : null
   const head = cli.fields([
     ['sweep', sweep.id ?? 'dry run: nothing was written'],
     ['account', sweep.scope],

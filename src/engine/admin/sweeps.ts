@@ -128,16 +128,20 @@ export const requestSweep = async (
 
 const tryOne = async (context: EngineContext, backend: BackendRow, signal: AbortSignal): Promise<SweepView> => {
   const cleanup = {
-    ...{
-      id: idOf(backend),
-      project: backend.project,
-      backend: backend.name,
-      enrolled_at: 0,
-      clean_at: null,
-      clean_mode: null,
-      failures: 0,
-    },
-    ...{ listed_at: null, outcome: null, requested_at: null, due_at: null, lock_fence: 0, lock_owner: null, lock_until: null },
+    id: idOf(backend),
+    project: backend.project,
+    backend: backend.name,
+    enrolled_at: 0,
+    clean_at: null,
+    clean_mode: null,
+    failures: 0,
+    listed_at: null,
+    outcome: null,
+    requested_at: null,
+    due_at: null,
+    lock_fence: 0,
+    lock_owner: null,
+    lock_until: null,
   }
   const work = sweepWork(context, cleanup, backend)
   if (!work) throw new LeaseholdError('sweep_disabled', obstacleOf(context, backend) ?? `backend "${backend.name}" can not be listed`)

@@ -39,15 +39,18 @@ const certificateNodes = (certificate: Certificate): ExplanationNode[] => {
     certificate.error === null ? null : node('listing', at, `error: ${certificate.error}`),
     certificate.cells.length === 0
       ? null
-      : node('coverage', at, `${counts.listed} resources were listed; guard on counts: ${certificate.guard}`, [
-          ...certificate.cells.map((cell) =>
+      : node(
+          'coverage',
+          at,
+          `${counts.listed} resources were listed; guard on counts: ${certificate.guard}`,
+          certificate.cells.map((cell) =>
             node(
               'coverage',
               at,
               `${cell.location}, ${cell.kind}: ${cell.state}${cell.why === null ? '' : ` (${cell.why})`}, ${cell.resources} resources, ${cell.pages} pages`,
             ),
           ),
-        ]),
+        ),
     node(
       'ledger',
       at,
@@ -129,9 +132,12 @@ export const explainEvent = (event: EventFacts): Told => ({
   verdict: 'ended',
   reason: null,
   tree: conclusionNode({ verdict: 'ended', reason: null, text: 'It has happened.' }, event.at, [
-    node('event', event.at, `${event.code}, by ${event.actor}: ${event.message}`, [
-      ...event.targets.map((target) => node('event', event.at, `about ${target.type} ${target.id} (${target.name})`)),
-    ]),
+    node(
+      'event',
+      event.at,
+      `${event.code}, by ${event.actor}: ${event.message}`,
+      event.targets.map((target) => node('event', event.at, `about ${target.type} ${target.id} (${target.name})`)),
+    ),
   ]),
   heldBack: [],
   change: 'nothing: what has happened has happened; explain what it is about to see how that stands now',

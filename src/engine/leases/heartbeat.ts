@@ -29,17 +29,18 @@ interface Beat extends HeartbeatInput {
 type Answer = LeaseholdError | LeaseRow
 
 /**
- * Leases with an open removal that a beat must know of: one that a worker holds right now, or one of a lease that looks alive all the same. One of a lease past
- * its end that waits for its next try says `lease_expired` by itself.
+ * Leases whose removal a worker holds right now. Asked only for those past their end: an end whose removal was opened is never moved later, so a lease that is not
+ * past it has none.
  */
 const beingRemoved = async (tx: Tx, leases: readonly LeaseRow[], now: number): Promise<Set<string | null>> => {
-  const live = new Map(leases.filter((lease) => isLive(lease.state)).map((lease): [string, LeaseRow] => [lease.id, lease]))
-  const open = (await removalsOfLeases(tx, [...live.keys()])).filter((row) => row.state !== 'gone')
-  const refusing = open.filter((row) => {
-    const lease = live.get(row.lease_id ?? '')
-    return (row.lock_until !== null && row.lock_until > now) || (lease !== undefined && !isExpired(lease.expires_at, now))
-  })
-  return new Set(refusing.map((row) => row.lease_id))
+  const past = leases.filter((lease) => isLive(lease.state) && isExpired(lease.expires_at, now))
+  const held = (
+    await removalsOfLeases(
+      tx,
+      past.map((lease) => lease.id),
+    )
+  ).filter((row) => row.state !== 'gone' && row.lock_until !== null && row.lock_until > now)
+  return new Set(held.map((row) => row.lease_id))
 }
 
 /** leases R21, the order of the checks. */
@@ -117,6 +118,7 @@ export const createHeartbeat = (context: EngineContext): ((actor: Actor, key: st
   const beat = coalesce((beats: Beat[]) => store.write((tx) => apply(tx, beats)), {
     largest: 128,
     concurrent: store.dialect === 'postgresql' ? 2 : 1,
+    gatherMs: 2,
   })
   // What an active lease was made of never changes while it is active, so its beats need not read it again.
   const made = new Map<string, Made>()

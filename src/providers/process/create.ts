@@ -6,7 +6,7 @@ import { closeSync, openSync } from 'node:fs'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { bootId, uptimeSeconds } from '../../lib/host.ts'
+import { bootId, pidNamespaceInode, uptimeSeconds } from '../../lib/host.ts'
 import type { ScopeId } from '../../model/ids.ts'
 import type { CallContext, CreateOutcome, CreateRequest } from '../contract.ts'
 import { type ModeChoice, searchPath, unshareOptions } from './capability.ts'
@@ -52,6 +52,7 @@ const badVariable = (environment: Record<string, string>): string | null =>
 
 const build = async (request: CreateRequest, setting: CreateSetting): Promise<boolean> => {
   const { mode, userNamespace } = setting.choice
+  const observer = pidNamespaceInode('self')
   const record: BoxRecord = {
     version: 1,
     ref: request.ref,
@@ -66,6 +67,7 @@ const build = async (request: CreateRequest, setting: CreateSetting): Promise<bo
     mode,
     userNamespace,
     bootID: bootId() ?? '',
+    ...(observer === null ? {} : { observer }),
   }
   const scratch = await makeScratch(setting.dataFolder, request.ref, randomBytes(4).toString('hex'))
   try {
@@ -155,14 +157,14 @@ const settle = async (
     child.ref()
     if (child.kill('SIGKILL')) await once(child, 'exit', { signal: own })
     // One that found the claim taken may still be on its way out.
-    const { inspections } = await inspectAll([box], own)
-    if (inspections[0]?.state === 'starting') return startedUnseen(box, setting)
+    const { inspections, table } = await inspectAll([box], own)
+    if (table.incomplete !== null || inspections[0]?.state === 'starting') return startedUnseen(box, setting)
   } else {
     const end = performance.now() + reportMs
     const late = await awaitInit(box, () => performance.now() > end)
     if (late !== null) return made(late, setting.scope)
-    const { inspections } = await inspectAll([box], own)
-    if (inspections[0]?.state !== 'unstarted') return startedUnseen(box, setting)
+    const { inspections, table } = await inspectAll([box], own)
+    if (table.incomplete !== null || inspections[0]?.state !== 'unstarted') return startedUnseen(box, setting)
   }
   await deleteFolder(setting.dataFolder, box, own)
   return failure

@@ -3,7 +3,7 @@
  * there whole or not at all; and before it is deleted it is renamed to `.removing-…`, which says that nothing in it lives any more.
  */
 import { constants } from 'node:fs'
-import { mkdir, open, readFile, readdir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, open, readFile, readdir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { processAlive, processStart } from '../../lib/host.ts'
 import { type InitFacts, parseInitFile } from './identity.ts'
@@ -24,6 +24,8 @@ export interface BoxRecord {
   mode: BoxMode
   userNamespace: boolean
   bootID: string
+  /** Inode of the PID namespace of the coordinator that made it. */
+  observer?: string
 }
 
 export interface Box {
@@ -75,7 +77,23 @@ const exists = async (folder: string): Promise<boolean> => {
   }
 }
 
+/** False for a link, or anything else in the place of a folder: it is never followed, and never deleted. True when nothing is there. */
+export const isOwnFolder = async (folder: string): Promise<boolean> => {
+  try {
+    return (await lstat(folder)).isDirectory()
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return true
+    throw error
+  }
+}
+
+const foreign = (folder: string): string => `${folder} is not the folder that was made, but a link or a file in its place`
+const refuseForeign = async (folder: string): Promise<void> => {
+  if (!(await isOwnFolder(folder))) throw new Error(foreign(folder))
+}
+
 const readFolder = async (folder: string, nativeId: string, removing: boolean): Promise<ReadBox> => {
+  if (!(await isOwnFolder(folder))) return { kind: 'damaged', why: foreign(folder) }
   const text = await readText(join(folder, 'box.json'))
   if (text === null) {
     // The record goes last but for the folder itself, so an empty one is all that a removal can have left.
@@ -169,14 +187,16 @@ export const takeClaim = async (folder: string): Promise<boolean> => {
 
 /**
  * Deletes the folder of a box in which nothing lives any more. What identifies it goes last, so that a deletion that was
- * interrupted is still known for what it is. Throws `signal.reason` between entries.
+ * interrupted is still known for what it is. Throws `signal.reason` between entries, and where a link stands in the folder's place.
  */
 export const deleteFolder = async (dataFolder: string, box: Box, signal: AbortSignal): Promise<void> => {
   const removing = removingFolder(dataFolder, box.nativeId)
   const last = ['init', 'box.json']
   let names: string[]
   try {
+    await refuseForeign(box.removing ? removing : box.folder)
     if (!box.removing) await rename(box.folder, removing)
+    await refuseForeign(removing)
     names = await readdir(removing)
   } catch (error) {
     // Other hands were faster, or two removals ran at once.

@@ -55,7 +55,9 @@ export type InitState = 'alive' | 'ending' | 'dead' | 'foreign'
 
 /** `expected`: the ref, and the attempt's token where it is known, that the process must have been started with. */
 export const initState = (init: InitFacts, expected: { ref: string; token: string | null }): InitState => {
-  if (init.boot !== bootId()) return 'dead'
+  const boot = bootId()
+  if (boot === null) throw new Error('the boot id of this machine is missing, so no process can be told from one of another boot')
+  if (init.boot !== boot) return 'dead'
   const stat = processStat(init.pid)
   if (stat === null || stat.start !== init.start || (!stat.alive && stat.state === 'Z')) return 'dead'
   if (!stat.alive) return 'ending'
@@ -73,14 +75,26 @@ export const initState = (init: InitFacts, expected: { ref: string; token: strin
 }
 
 /** Facts for evidence, and for those who enter the box; all of them fixed at creation. */
-export const factsOf = (identity: BoxIdentity, box: { folder: string; token: string; userNamespace: boolean }): Record<string, string> => {
-  const common = { folder: box.folder, attemptToken: box.token }
+export const factsOf = (
+  identity: BoxIdentity,
+  box: { folder: string; token: string; userNamespace: boolean; observer?: string },
+): Record<string, string> => {
+  const common = { folder: box.folder, attemptToken: box.token, ...(box.observer ? { observer: box.observer } : {}) }
   if (identity.kind === 'unstarted') return common
   const { boot, inode, pid, start } = identity.init
   const process = { ...common, bootID: boot, pid: String(pid), startTicks: start }
   if (inode === null) return { ...process, mode: 'session' }
   return { ...process, mode: 'namespace', pidNamespaceInode: inode, userNamespace: String(box.userNamespace) }
 }
+
+/**
+ * Why nothing can be said of a box from here, or null: pids mean something only in the PID namespace of the coordinator that made it
+ * (two may share a machine's id and a data folder). `observer` is that namespace's inode. What is of another boot is dead everywhere.
+ */
+export const seenFromElsewhere = ({ observer, bootID }: { observer?: string | undefined; bootID: string }): string | null =>
+  observer === undefined || observer === pidNamespaceInode('self') || bootID !== bootId()
+    ? null
+    : 'this coordinator sees other processes than the one that made the box'
 
 /** Same scope, location and kind: what any identity of ours must say before its ids are looked at. */
 export const isOurKind = (resource: ResourceIdentity, own: Pick<ResourceIdentity, 'scope' | 'location' | 'kind'>): boolean =>

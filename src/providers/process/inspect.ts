@@ -2,7 +2,7 @@
 import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { innermostPid, processEnvironment } from '../../lib/host.ts'
+import { bootId, innermostPid, processEnvironment } from '../../lib/host.ts'
 import type { Contradiction, FoundResource, OwnershipTags, ResourceIdentity } from '../contract.ts'
 import { type Box, readInit } from './folder.ts'
 import { type BoxIdentity, type InitState, factsOf, immutableIdOf, initState, unstartedId } from './identity.ts'
@@ -24,6 +24,16 @@ export interface Inspection {
   tenants: number[]
 }
 
+const readRecord = async (path: string): Promise<string> => {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return ''
+    throw error
+  }
+}
+
+/** The sessions that were recorded in this boot: the numbers of another one mean nothing now. */
 export const readSessions = async (folder: string): Promise<RecordedSession[]> => {
   let names: string[]
   try {
@@ -32,10 +42,11 @@ export const readSessions = async (folder: string): Promise<RecordedSession[]> =
     if (errorCode(error) === 'ENOENT') return []
     throw error
   }
-  const texts = await Promise.all(names.map((name) => readFile(join(folder, 'sessions', name), 'utf8').catch(() => '')))
+  const texts = await Promise.all(names.map((name) => readRecord(join(folder, 'sessions', name))))
+  const now = bootId()
   return texts.flatMap((text) => {
-    const [, sid, start] = /^(\d+) (\d+)\n$/.exec(text) ?? []
-    return sid && start && Number(sid) > 1 ? [{ sid: Number(sid), start }] : []
+    const [, sid, start, boot] = /^(\d+) (\d+) ([0-9a-f-]{36})\n$/.exec(text) ?? []
+    return sid && start && boot === now && Number(sid) > 1 ? [{ sid: Number(sid), start }] : []
   })
 }
 
@@ -47,7 +58,7 @@ const membersOf = async (box: Box, init: InitState | 'none', table: ProcessTable
   if (box.removing || box.init === null) return new Set()
   if (box.init.inode === null) {
     const clock = { sid: box.init.pid, start: box.init.start }
-    return sessionMembers(table, [...(await readSessions(box.folder)), clock], box.record.attemptToken)
+    return sessionMembers(table, [...(await readSessions(box.folder)), clock], expectedOf(box))
   }
   // A dead first process proves the namespace empty, and its inode may by now be another box's.
   return init === 'alive' || init === 'ending' ? namespaceMembers(table, box.init.inode) : new Set()
@@ -106,7 +117,7 @@ export const resourceOf = (box: Box, scope: ResourceIdentity['scope']): Resource
   kind: ownerKind,
   nativeId: box.nativeId,
   immutableId: box.init === null ? unstartedId(box.record.attemptToken) : immutableIdOf(box.init),
-  facts: factsOf(identityOf(box), { folder: box.folder, token: box.record.attemptToken, userNamespace: box.record.userNamespace }),
+  facts: factsOf(identityOf(box), { folder: box.folder, token: box.record.attemptToken, ...box.record }),
 })
 
 /** The tags: of a living box those that its first process runs with, of a dead one those that were recorded. */

@@ -7,7 +7,7 @@ import { processEnvironment } from '../../lib/host.ts'
 import { type ScopeId, isInstallationId } from '../../model/ids.ts'
 import type { Contradiction, Coverage, FoundResource, ListedResource, ListingItem } from '../contract.ts'
 import { type Box, boxesFolder, readBox } from './folder.ts'
-import { parseNativeId } from './identity.ts'
+import { parseNativeId, seenFromElsewhere } from './identity.ts'
 import { type BoxState, type Inspection, contradictionsOf, foundOf, inspectAll, mistaken } from './inspect.ts'
 import type { ProcessTable } from './table.ts'
 import { errorCode, errorText, localLocation, ownerKind, tag } from './words.ts'
@@ -109,7 +109,10 @@ export async function* listBoxResources(
   for (const contradiction of contradictions) yield { type: 'contradiction', contradiction }
 
   // What is just starting has no identity yet, and one that changes meanwhile is no absence.
-  const settled = inspections.filter((one) => one.init !== 'foreign' && one.state !== 'starting')
+  const elsewhere = inspections.find(({ box }) => seenFromElsewhere(box.record) !== null)
+  const settled = inspections.filter(
+    (one) => one.init !== 'foreign' && one.state !== 'starting' && seenFromElsewhere(one.box.record) === null,
+  )
   const resources = settled.map((one) => listedOf(one, foundOf(one, scope)))
   // The pass over the folders and /proc, also where it shows nothing.
   let pages = resources.length === 0 ? 1 : 0
@@ -118,7 +121,10 @@ export async function* listBoxResources(
     yield { type: 'page', location: localLocation, kind: ownerKind, resources: resources.slice(at, at + pageSize) }
   }
   const starting = inspections.find((one) => one.state === 'starting')
-  yield coverage(starting ? { kind: 'partial', why: `${starting.box.nativeId} is just starting` } : { kind: 'complete' }, pages)
+  const why = elsewhere
+    ? `${elsewhere.box.nativeId}: ${seenFromElsewhere(elsewhere.box.record)}`
+    : starting && `${starting.box.nativeId} is just starting`
+  yield coverage(why ? { kind: 'partial', why } : { kind: 'complete' }, pages)
 }
 
 /** The state table: a box's state, and what it can mean (orphans U10). An ending box exists while more than its clock is in it. */

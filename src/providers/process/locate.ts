@@ -1,7 +1,7 @@
 /** From a recorded identity to the box that it names, or the proof that there is none. */
 import type { ResourceIdentity } from '../contract.ts'
-import { type Box, type ReadBox, boxFolder, readBox } from './folder.ts'
-import { type InitFacts, immutableIdOf, initState, isOurKind, parseImmutableId, parseNativeId } from './identity.ts'
+import { type Box, type BoxRecord, type ReadBox, boxFolder, readBox } from './folder.ts'
+import { type InitFacts, immutableIdOf, initState, isOurKind, parseImmutableId, parseNativeId, seenFromElsewhere } from './identity.ts'
 import { localLocation, ownerKind } from './words.ts'
 
 export type Located =
@@ -32,6 +32,7 @@ const withoutRecord = (dataFolder: string, resource: ResourceIdentity, init: Ini
     mode: init.inode === null ? 'session' : 'namespace',
     userNamespace: resource.facts['userNamespace'] === 'true',
     bootID: init.boot,
+    ...(resource.facts['observer'] === undefined ? {} : { observer: resource.facts['observer'] }),
   },
 })
 
@@ -56,17 +57,31 @@ export const locate = async (dataFolder: string, own: Pick<ResourceIdentity, 'sc
   if (name === null || identity === null)
     return { kind: 'replaced', why: `${resource.nativeId} (${resource.immutableId}) is no identity of a box` }
   const stored = await readBox(dataFolder, resource.nativeId)
+  const observer = resource.facts['observer'] ?? (stored.kind === 'box' ? stored.box.record.observer : undefined)
+  const started = identity.kind === 'started' ? identity.init.boot : stored.kind === 'box' ? stored.box.record.bootID : ''
+  const elsewhere = seenFromElsewhere({ observer, bootID: started })
+  if (elsewhere !== null) return { kind: 'unknown', error: elsewhere }
   if (identity.kind === 'unstarted') return locateUnstarted(stored, identity.token)
 
   const recordedToken = stored.kind === 'box' ? stored.box.record.attemptToken : null
   const token = resource.facts['attemptToken'] ?? recordedToken
-  if (recordedToken !== null && recordedToken !== token) return { kind: 'replaced', why: `${resource.nativeId} belongs to another attempt` }
   const state = initState(identity.init, { ref: name.ref, token })
   if (state === 'foreign') return { kind: 'replaced', why: `process ${identity.init.pid} is not the first process of ${resource.nativeId}` }
   if (stored.kind === 'box') {
     const { init } = stored.box
-    const same = init === null || immutableIdOf(init) === resource.immutableId
-    if (same || state !== 'dead') return { kind: 'box', box: { ...stored.box, init: identity.init }, folder: true }
+    const same = init === null ? recordedToken === token : immutableIdOf(init) === resource.immutableId
+    if (same || state !== 'dead') {
+      // What the coordinator recorded at creation stands above a file that the box can write.
+      const userNamespace = resource.facts['userNamespace']
+      const record: BoxRecord = {
+        ...stored.box.record,
+        attemptToken: token ?? stored.box.record.attemptToken,
+        ...(userNamespace === undefined ? {} : { userNamespace: userNamespace === 'true' }),
+        ...(observer === undefined ? {} : { observer }),
+      }
+      return { kind: 'box', box: { ...stored.box, record, init: identity.init }, folder: true }
+    }
+    if (init === null) return { kind: 'replaced', why: `${resource.nativeId} belongs to another attempt` }
     return { kind: 'replaced', why: `${resource.nativeId} is now the box ${immutableIdOf(init)}` }
   }
   if (stored.kind === 'none' && state === 'dead') return { kind: 'absent', proof: 'its first process and its folder are gone' }

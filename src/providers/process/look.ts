@@ -2,7 +2,7 @@
 import type { ScopeId } from '../../model/ids.ts'
 import type { Contradiction, FindOutcome, ReadOutcome, ResourceIdentity } from '../contract.ts'
 import { type Box, listBoxes, readBox } from './folder.ts'
-import { parseNativeId } from './identity.ts'
+import { parseNativeId, seenFromElsewhere } from './identity.ts'
 import { type Inspection, contradictionsOf, foundOf, inspectAll, mistaken } from './inspect.ts'
 import { locate } from './locate.ts'
 import { localLocation } from './words.ts'
@@ -32,7 +32,10 @@ const lookAt = async (dataFolder: string, ref: string, known: Box | null, signal
       ...inspections.filter((one) => one.init === 'foreign').map(mistaken),
       ...contradictionsOf(ref, inspections, table),
     ],
-    incomplete: table.incomplete ?? (starting ? `${starting.box.nativeId} is just starting` : null),
+    incomplete:
+      table.incomplete ??
+      boxes.map(({ record }) => seenFromElsewhere(record)).find((why) => why !== null) ??
+      (starting ? `${starting.box.nativeId} is just starting` : null),
   }
 }
 
@@ -54,12 +57,13 @@ export const readBoxOf = async (
   const located = await locate(dataFolder, { scope }, resource)
   if (located.kind === 'replaced' || located.kind === 'unknown') return located
   const ref = parseNativeId(resource.nativeId)?.ref ?? ''
-  const { inspections, contradictions } = await lookAt(dataFolder, ref, located.kind === 'box' ? located.box : null, signal)
+  const look = await lookAt(dataFolder, ref, located.kind === 'box' ? located.box : null, signal)
+  if (look.incomplete !== null) return { kind: 'unknown', error: look.incomplete }
+  const { inspections, contradictions } = look
   if (located.kind === 'absent') return { kind: 'absent', proof: located.proof, contradictions }
   const inspection = inspections.find((one) => one.box.nativeId === resource.nativeId)
   if (inspection === undefined) return { kind: 'unknown', error: `${resource.nativeId} was not seen` }
   if (inspection.init === 'foreign') return { kind: 'replaced', why: mistaken(inspection).why }
-  if (inspection.state === 'starting') return { kind: 'unknown', error: `${resource.nativeId} is just starting` }
   if (!located.folder && inspection.state !== 'running' && inspection.alive.length === 0) {
     return { kind: 'absent', proof: 'its folder is gone, and all that is left of its processes waits to be collected', contradictions }
   }

@@ -6,9 +6,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { innermostPid, processAlive, processStat } from '../../lib/host.ts'
 import type { RemoveOutcome } from '../contract.ts'
 import { BoxUnreachableError, spawnInNamespace } from './enter.ts'
-import { type Box, deleteFolder, takeClaim } from './folder.ts'
+import { type Box, deleteFolder, isOwnFolder, takeClaim } from './folder.ts'
 import { type Inspection, initStateOf, inspect, inspectAll } from './inspect.ts'
-import { type ProcessTable, readTable } from './table.ts'
+import { type ProcessTable, readWholeTable } from './table.ts'
 import { errorCode, errorText } from './words.ts'
 
 const pollMs = 5
@@ -69,7 +69,7 @@ const terminate = async (inspection: Inspection, table: ProcessTable, signal: Ab
 const grace = async (box: Box, graceMs: number, signal: AbortSignal): Promise<void> => {
   const end = performance.now() + graceMs
   for (let wait = pollMs; ; wait = Math.min(wait * 2, slowPollMs)) {
-    const table = await readTable(signal)
+    const table = await readWholeTable(signal)
     const { tenants: left } = await inspect(box, table)
     if (left.length === 0 || performance.now() >= end) return
     const [first] = left
@@ -105,7 +105,7 @@ const kill = async (box: Box, signal: AbortSignal): Promise<string | null> => {
     // Who holds a dead process uncollected (a door that was stopped) holds up its first process too: that is not waited for long.
     const collected = Math.min(end, performance.now() + collectMs)
     if (box.init?.inode !== null) while (initStateOf(box) !== 'dead' && performance.now() < collected) await pause(1, undefined, { signal })
-    const table = await readTable(signal)
+    const table = await readWholeTable(signal)
     const inspection = await inspect(box, table)
     const left = inspection.init === 'dead' ? [...inspection.alive, ...leftovers(box, table)] : inspection.alive
     if (inspection.init !== 'alive' && left.length === 0) return null
@@ -118,7 +118,8 @@ const kill = async (box: Box, signal: AbortSignal): Promise<string | null> => {
 /** A box that never reported must never start: whoever has the claim decides. */
 const neverStart = async (box: Box, signal: AbortSignal): Promise<Box | null> => {
   await takeClaim(box.folder)
-  const { inspections } = await inspectAll([box], signal)
+  const { inspections, table } = await inspectAll([box], signal)
+  if (table.incomplete !== null) throw new Error(table.incomplete)
   const [inspection] = inspections
   return inspection === undefined || inspection.state === 'starting' ? null : inspection.box
 }
@@ -134,8 +135,12 @@ const close = async (box: Box): Promise<void> => {
 const end = async (box: Box, graceSeconds: number, signal: AbortSignal): Promise<RemoveOutcome | null> => {
   if (initStateOf(box) === 'foreign')
     return { kind: 'blocked', by: `process ${box.init?.pid}, which is not the first process of ${box.nativeId}` }
-  if (box.init?.inode === null) await close(box)
-  const table = await readTable(signal)
+  if (box.init?.inode === null) {
+    // Its sessions are told by the folder only.
+    if (!(await isOwnFolder(box.folder))) return { kind: 'unknown', error: `${box.folder} is a link or a file in the place of a folder` }
+    await close(box)
+  }
+  const table = await readWholeTable(signal)
   const inspection = await inspect(box, table)
   if (inspection.tenants.length > 0) {
     await terminate(inspection, table, signal)

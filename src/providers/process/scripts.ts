@@ -54,8 +54,9 @@ remaining() {
 
 # The clock knows its deadline before anybody knows of the box.
 remaining
-printf '%s %s %s %s\\n' "$boot" "$inode" "$pid" "$start" > init.new
-mv init.new init
+# Who can't report must not run: nobody would ever know of it. In a namespace its end is the end of all.
+printf '%s %s %s %s\\n' "$boot" "$inode" "$pid" "$start" > init.new || exit 1
+mv init.new init || exit 1
 cd /
 
 while remaining; do
@@ -96,22 +97,26 @@ if [ "$mode" = namespace ]; then
   exit 0
 fi
 
-# Succeeds while the process $1 carries this box's token.
+# Succeeds while the process $1 carries this box's tags.
 carries() {
-  tr '\\000' '\\n' < "/proc/$1/environ" | grep -qxF "LEASEHOLD_ATTEMPT=$LEASEHOLD_ATTEMPT"
+  tr '\\000' '\\n' < "/proc/$1/environ" | grep -qxF "LEASEHOLD_ATTEMPT=$LEASEHOLD_ATTEMPT" || return 1
+  tr '\\000' '\\n' < "/proc/$1/environ" | grep -qxF "LEASEHOLD_REF=$LEASEHOLD_REF"
 }
 
 # Sends $1 to the members of the recorded sessions; fails when there are none.
 signal_sessions() {
   found=1
   for record in "$folder"/sessions/*; do
-    read -r sid sid_start < "$record" || continue
+    read -r sid sid_start sid_boot < "$record" || continue
+    [ "$sid_boot" = "$boot" ] || continue
     leader=gone
     if read -r line < "/proc/$sid/stat"; then
       parse "$line"
       leader=$start
     fi
     [ "$leader" = gone ] || [ "$leader" = "$sid_start" ] || continue
+    # A record names a process and proves nothing: one without the tags leads no session of this box.
+    [ "$leader" = gone ] || carries "$sid" || leader=gone
     for stat in /proc/[0-9]*/stat; do
       read -r line < "$stat" || continue
       parse "$line"
@@ -137,7 +142,8 @@ exit 0
 /**
  * What a command goes through on its way into a box: it takes the tags and secrets from the folder (never from an argument
  * list), and becomes the command. In a session box it records its session first, and then looks whether the box is
- * closing: whoever closes it does the two in the other order, so no session is missed. The program is looked up first, as the
+ * closing: whoever closes it does the two in the other order, so no session is missed. It starts itself again before that, so that it
+ * carries the tags when its session is recorded: a record that names a process without them counts for nothing. The program is looked up first, as the
  * shell would: what is missing is then said in a line for people, not with this script's path. 126 and 127 are a shell's numbers.
  * Its variables have names of their own: one of the same name in the caller's environment would be lost to the command.
  */
@@ -146,24 +152,30 @@ _lh_folder=\${0%/*}
 # shellcheck disable=SC1091
 . "$_lh_folder/env"
 if [ -d "$_lh_folder/sessions" ]; then
+  if [ -z "$_lh_door" ]; then
+    export _lh_door=tagged
+    exec /bin/sh "$0" "$@"
+  fi
+  unset _lh_door
   start_of() {
     # shellcheck disable=SC2086
     set -- \${1##*") "}
     printf '%s\\n' "\${20}"
   }
   read -r _lh_line < /proc/self/stat
-  printf '%s %s\\n' "\${_lh_line%% *}" "$(start_of "$_lh_line")" > "$_lh_folder/sessions/\${_lh_line%% *}"
+  read -r _lh_boot < /proc/sys/kernel/random/boot_id
+  printf '%s %s %s\\n' "\${_lh_line%% *}" "$(start_of "$_lh_line")" "$_lh_boot" > "$_lh_folder/sessions/\${_lh_line%% *}" || exit 125
   if [ -e "$_lh_folder/closing" ]; then
     echo "the box is closing" >&2
     exit 125
   fi
-  unset _lh_line
+  unset _lh_line _lh_boot
 fi
 unset _lh_folder
 
 # $1: what is wrong, $2: the exit status.
 refuse() {
-  echo "leasehold: \${_lh_program:-''}: $1" >&2
+  printf 'leasehold: %s: %s\\n' "\${_lh_program:-''}" "$1" >&2
   exit "$2"
 }
 _lh_program=$1

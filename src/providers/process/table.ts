@@ -1,8 +1,8 @@
 /** One pass over `/proc`: who lives in which box, and who carries a ref. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { coalesce } from '../../lib/coalesce.ts'
-import { type ProcessStat, listPids, pidNamespaceInode, processEnvironment, processStat } from '../../lib/host.ts'
-import { tag } from './words.ts'
+import { type ProcessStat, isDenial, listPids, pidNamespaceInode, processEnvironment, processStat } from '../../lib/host.ts'
+import { errorText, tag } from './words.ts'
 
 export interface TableEntry extends ProcessStat {
   /** Null where it may not be read. */
@@ -19,7 +19,7 @@ export interface ProcessTable {
    * that could go unseen in them is a copied tag.
    */
   denied: number
-  /** Why the pass shows nothing; null when it does. */
+  /** Why the pass shows not everything; null when it does. Absence is never concluded from such a table. */
   incomplete: string | null
 }
 
@@ -33,13 +33,18 @@ const pass = async (): Promise<ProcessTable> => {
   let denied = 0
   for (const [index, pid] of pids.entries()) {
     if (index % batch === batch - 1) await nextTurn()
-    const namespace = pidNamespaceInode(pid)
-    const environment = processEnvironment(pid)
-    const stat = processStat(pid)
-    if (stat === null) continue
-    if (environment.kind === 'denied' && stat.alive) denied += 1
-    const values = environment.kind === 'read' ? environment.values : null
-    entries.set(pid, { ...stat, namespace, ref: values?.get(tag.ref) ?? null, attempt: values?.get(tag.attempt) ?? null })
+    try {
+      const namespace = pidNamespaceInode(pid)
+      const environment = processEnvironment(pid)
+      const stat = processStat(pid)
+      if (stat === null) continue
+      if (environment.kind === 'denied' && stat.alive) denied += 1
+      const values = environment.kind === 'read' ? environment.values : null
+      entries.set(pid, { ...stat, namespace, ref: values?.get(tag.ref) ?? null, attempt: values?.get(tag.attempt) ?? null })
+    } catch (error) {
+      if (!isDenial(error)) return { entries, denied, incomplete: `process ${pid} can't be read: ${errorText(error)}` }
+      denied += 1
+    }
   }
   return { entries, denied, incomplete: null }
 }
@@ -58,6 +63,13 @@ export const readTable = async (signal: AbortSignal): Promise<ProcessTable> => {
   signal.throwIfAborted()
   const table = await sharedPass(null)
   signal.throwIfAborted()
+  return table
+}
+
+/** As `readTable`; throws when the pass is not whole, so that what is not in it is proved absent. */
+export const readWholeTable = async (signal: AbortSignal): Promise<ProcessTable> => {
+  const table = await readTable(signal)
+  if (table.incomplete !== null) throw new Error(table.incomplete)
   return table
 }
 
@@ -88,17 +100,23 @@ export interface RecordedSession {
 }
 
 /**
- * Members of a session box: of each recorded session, all while its leader is the one recorded; once the leader is gone, those
- * that also carry the box's token, because the number can have been used again.
+ * Members of a session box: of each recorded session, all while its leader is the one recorded and carries the box's tags; else those
+ * that carry them themselves, because the number can have been used again, and what runs in a box can write a record.
  */
-export const sessionMembers = (table: ProcessTable, sessions: readonly RecordedSession[], token: string): Set<number> => {
+export const sessionMembers = (
+  table: ProcessTable,
+  sessions: readonly RecordedSession[],
+  own: { ref: string; token: string },
+): Set<number> => {
+  const carries = (entry: TableEntry): boolean => entry.ref === own.ref && entry.attempt === own.token
   const recorded = new Map(sessions.map((session) => [session.sid, session.start]))
   const members = new Set<number>()
   for (const entry of table.entries.values()) {
     const start = recorded.get(entry.session)
     if (start === undefined) continue
     const leader = table.entries.get(entry.session)
-    if (leader === undefined ? entry.attempt === token : leader.start === start) members.add(entry.pid)
+    if (leader !== undefined && leader.start !== start) continue
+    if ((leader !== undefined && carries(leader)) || carries(entry)) members.add(entry.pid)
   }
   return members
 }

@@ -93,7 +93,10 @@ eachStore('explain', (open) => {
   it('what is being made is in flight until its attempt is stuck', async () => {
     const w = await world()
     const hung = gate()
-    w.provider.onCreate = async () => void (await hung.promise)
+    w.provider.onCreate = async () => {
+      await hung.promise
+      return undefined
+    }
     const { lease } = await createLease(w.engine.context, ann, long)
     await until(() => w.provider.count('create') === 1, 'the create is called')
     const view = await ask(w, lease.id)

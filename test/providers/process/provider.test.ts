@@ -102,16 +102,21 @@ describe('who lives in a box', () => {
     )
     expect([...namespaceMembers(seen, 'box')].toSorted((a, b) => a - b)).toEqual([11, 12, 13, 14, 15])
   })
-  it('is, of a session, who has its recorded leader, or carries the token when that is gone', () => {
+  it('is, of a session, who has its recorded and tagged leader, or carries the tags itself', () => {
     const seen = table(
-      entry(20, 1),
+      entry(20, 1, { ref: 'r', attempt: 't' }),
       entry(21, 20, { session: 20 }),
-      entry(31, 1, { session: 30, attempt: 't' }),
+      entry(31, 1, { session: 30, ref: 'r', attempt: 't' }),
       entry(32, 1, { session: 30 }),
-      entry(40, 1, { start: '6', attempt: 't' }),
+      entry(40, 1, { start: '6', ref: 'r', attempt: 't' }),
+      // Recorded, alive, and of nobody's box: a record is no proof.
+      entry(50, 1),
+      entry(51, 50, { session: 50 }),
+      entry(52, 50, { session: 50, ref: 'r', attempt: 't' }),
+      entry(53, 50, { session: 50, ref: 'other', attempt: 't' }),
     )
-    const sessions = [20, 30, 40].map((sid) => ({ sid, start: '5' }))
-    expect([...sessionMembers(seen, sessions, 't')].toSorted((a, b) => a - b)).toEqual([20, 21, 31])
+    const sessions = [20, 30, 40, 50].map((sid) => ({ sid, start: '5' }))
+    expect([...sessionMembers(seen, sessions, { ref: 'r', token: 't' })].toSorted((a, b) => a - b)).toEqual([20, 21, 31, 52])
   })
 })
 
