@@ -90,8 +90,7 @@ const troubleOf = (error: unknown): { message: string; remedy: string } => {
   if (error instanceof ApiError && error.status === 401)
     return {
       message: error.what,
-      remedy:
-        'the token is none of this coordinator, has expired or was revoked: set LEASEHOLD_TOKEN to a valid one; see "leasehold config"',
+      remedy: 'the token may have expired or been revoked: set LEASEHOLD_TOKEN to a valid one; see "leasehold config"',
     }
   if (error instanceof ApiError && error.status === 403)
     return { message: error.what, remedy: 'the token may not ask this: use one with the role operator or admin' }

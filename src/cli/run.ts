@@ -134,7 +134,7 @@ const runInside = async (
     throw new CliError(`no command can run in lease ${lease.id} (${lease.slug}): ${access.why}`, exitCodes.runFailed)
   const door = await cli.io.door()
   early.throwIfAborted()
-  const child = enter(cli, door, access, lease, words)
+  const child = enter(cli, door, access, lease, words, flags['id'] !== undefined)
   let told: Promise<void> | null = null
   const tell = async (command: 'ended' | 'running', otherwise: string | null): Promise<void> => {
     const text = (await explainEnd(client, lease, command, Date.now())) ?? otherwise
@@ -158,16 +158,15 @@ const runInside = async (
   }
 }
 
-const enter = (cli: Cli, door: BoxDoor, access: Access, lease: LeaseView, words: string[]): ChildProcess => {
+const enter = (cli: Cli, door: BoxDoor, access: Access, lease: LeaseView, words: string[], reused: boolean): ChildProcess => {
   const cwd = cli.io.folder
   if (!existsSync(cwd)) throw new CliError(`the current folder ${cwd} is not there any more: change to another one`, exitCodes.runFailed)
   try {
     return door.spawnInBox(access, words, { cwd, env: { ...cli.io.environment }, stdio: 'inherit' })
   } catch (error) {
-    throw new CliError(
-      `lease ${lease.id} (${lease.slug}) can't be entered: ${messageOf(error)}; "leasehold stop ${lease.slug}" ends the lease`,
-      exitCodes.runFailed,
-    )
+    // A lease of this command's own is released by it.
+    const advice = reused ? `; "leasehold stop ${lease.slug}" ends the lease` : ''
+    throw new CliError(`lease ${lease.id} (${lease.slug}) can't be entered: ${messageOf(error)}${advice}`, exitCodes.runFailed)
   }
 }
 

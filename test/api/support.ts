@@ -103,7 +103,7 @@ export const makeBench = async (store: Store, options: BenchOptions = {}): Promi
       project: 'other',
       name: 'local',
       provider: 'process',
-      config: '{}',
+      config: JSON.stringify({ account: 'scripted:two' }),
       scope: 'scripted:two' as typeof testScope,
       is_default: 1,
     })

@@ -55,8 +55,9 @@ eachStore('sweeps over HTTP', (open) => {
 
   test('an account behind a backend that changed is told, not judged', async () => {
     await start()
+    bench.provider.scope = async () => ({ kind: 'known', scope: 'scripted:three' as never, description: 'another account' })
     const { body } = await bench.call<{ sweeps: SweepView[] }>('POST', '/v1/sweeps', { project: 'other' })
-    expect(body.sweeps).toMatchObject([{ outcome: 'unsettled', error: expect.stringContaining('scripted:one'), cells: [] }])
+    expect(body.sweeps).toMatchObject([{ outcome: 'unsettled', error: expect.stringContaining('scripted:three'), cells: [] }])
     const { findings } = (await bench.call<{ findings: FindingView[] }>('GET', '/v1/findings?code=scope-stranded&backend=local')).body
     expect(findings).toMatchObject([{ code: 'scope-stranded', project: 'other' }])
   })

@@ -167,7 +167,7 @@ describe('leasehold config', () => {
   it('says when serve refuses a grace of 0 in delete mode, and that --allow-zero-grace allows it', async () => {
     const environment = { LEASEHOLD_DATA: box.data, LEASEHOLD_ORPHAN_CLEANUP_MODE: 'delete', LEASEHOLD_ORPHAN_CLEANUP_GRACE_SECONDS: '0' }
     const { status, err } = await box.run(['config'], { environment })
-    expect([status, err]).toEqual([0, expect.stringMatching(/^warning: serve refuses to start: .*--allow-zero-grace/)])
+    expect([status, err]).toEqual([0, expect.stringMatching(/^leasehold: warning: serve refuses to start: .*--allow-zero-grace/)])
     expect(await box.run(['config', '--allow-zero-grace'], { environment })).toMatchObject({ status: 0, err: '' })
     expect(await box.run(['serve'], { environment })).toMatchObject({ status: 2, err: expect.stringContaining('--allow-zero-grace') })
     expect(existsSync(box.data)).toBe(false)
@@ -230,9 +230,9 @@ describe('leasehold doctor', () => {
     const { status, out } = await box.run(['doctor', '--json'])
     expect(status).toBe(0)
     expect((JSON.parse(out) as { name: string }[]).map(({ name }) => name)).toEqual([
-      'data-folder',
-      'admin-token',
-      'claims',
+      'local data folder',
+      'local admin token',
+      'local claims',
       'coordinator',
       'boxes',
     ])

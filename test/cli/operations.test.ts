@@ -158,7 +158,7 @@ describe('the other commands', () => {
     expect(await box.run(['token', 'create', 'ci'])).toEqual({
       status: 0,
       out: 's3\n',
-      err: 'token ci (tk_1), role user, every project; its secret is not shown again\n',
+      err: 'leasehold: token ci (tk_1), role user, every project; its secret is not shown again\n',
     })
   })
 })

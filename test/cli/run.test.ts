@@ -235,7 +235,7 @@ describe('signals to run', () => {
     return { child, out: () => out, err: () => err, exit: new Promise((resolve) => child.on('exit', (code) => resolve(code))) }
   }
 
-  it.each([['SIGINT'], ['SIGTERM'], ['SIGHUP']] as const)(
+  it.each([['SIGINT'], ['SIGQUIT'], ['SIGTERM'], ['SIGHUP']] as const)(
     '%s is passed to the command, whose own status stands, and the lease is released',
     async (signal) => {
       const run = start(['sh', '-c', `trap 'echo caught; exit 9' ${signal.slice(3)}; echo ready; while :; do sleep 0.05; done`])
@@ -270,6 +270,41 @@ describe('signals to run', () => {
     clearInterval(again)
     expect(await run.exit).toBe(130)
     expect(releases()).toEqual([{}])
+  }, 20_000)
+
+  it('a first Ctrl-C does not end the wait for the proof, and says that a second one does', async () => {
+    coordinator.removal = Array.from({ length: 500 }, () => 'removing' as const)
+    const run = start(['true'])
+    await until('it is released', () => releases().length > 0)
+    run.child.kill('SIGINT')
+    await until('it says what a second one does', () => /waiting for the proof .* a second Ctrl-C stops waiting/.test(run.err()))
+    coordinator.removal = ['gone']
+    expect(await run.exit).toBe(0)
+    expect(run.err()).not.toContain('warning')
+    expect(claims()).toEqual([])
+  }, 20_000)
+
+  it('a second Ctrl-C ends the wait for the proof, and says what is left', async () => {
+    coordinator.removal = Array.from({ length: 500 }, () => 'removing' as const)
+    const run = start(['true'])
+    await until('it is released', () => releases().length > 0)
+    run.child.kill('SIGINT')
+    await until('the first is heard', () => run.err().includes('waiting for the proof'))
+    const before = performance.now()
+    run.child.kill('SIGINT')
+    expect(await run.exit).toBe(0)
+    expect(performance.now() - before).toBeLessThan(10_000)
+    expect(run.err()).toContain('its removal is not proved: the wait was interrupted')
+    expect(claims()).toHaveLength(1)
+  }, 20_000)
+
+  it('a Ctrl-C that is passed on says, after a moment, that a second one does not wait', async () => {
+    const run = start(['sh', '-c', `trap 'echo caught' INT; echo ready; n=0; while [ $n -lt 40 ]; do sleep 0.05; n=$((n + 1)); done`])
+    await until('the command runs', () => run.out().includes('ready'))
+    run.child.kill('SIGINT')
+    await until('it says so', () => /the command has got SIGINT, and is waited for; a second Ctrl-C does not wait/.test(run.err()))
+    expect(await run.exit).toBe(0)
+    expect(claims()).toEqual([])
   }, 20_000)
 
   it('Ctrl-C during the create cancels it by its key, and exits 130 (leases R10)', async () => {

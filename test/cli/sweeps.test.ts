@@ -70,7 +70,7 @@ describe('sweep, orphans, sweeps and explain', () => {
     expect(out).toMatch(new RegExp(`^fd_\\w+ +orphan +open +${key} +orphan\\.owner-ended .* 1x since .* ago +Its owner has ended\\.$`, 'm'))
     expect(await json<FindingView[]>('orphans', '--code', 'contradiction')).toEqual([])
     expect(await json<FindingView[]>('orphans', '--code', 'orphan', '--all')).toHaveLength(1)
-    expect((await box.run(['orphans', '--code', 'missing'])).err).toBe('no findings of sweeps\n')
+    expect((await box.run(['orphans', '--code', 'missing'])).err).toBe('leasehold: no findings of sweeps\n')
   })
 
   it('sweeps lists certificates, and shows one whole', async () => {

@@ -93,6 +93,15 @@ describe('the command line', () => {
     for (const name of new Set(commands.map(([first]) => first))) expect(out).toMatch(new RegExp(`^  (\\w+\\|)?${name}\\b`, 'm'))
   })
 
+  it.each([['stop'], ['release']])('%s says in its help that it removes a kept box too', async (name) => {
+    expect((await box.run([name, '--help'])).out.replace(/\s+/g, ' ')).toMatch(/also of a kept box/)
+  })
+  it.each([['run'], ['warmup']])('%s says in its help which command leaves a kept box', async (name) => {
+    expect((await box.run([name, '--help'])).out.replace(/\s+/g, ' ')).toMatch(
+      /"leasehold stop".* "?leasehold lease release|lease release" leaves/,
+    )
+  })
+
   it('refuses an unknown command with exit 2', async () => {
     expect(await box.run(['lsit'])).toEqual({ status: 2, out: '', err: "leasehold: unknown command 'lsit'\n(Did you mean list?)\n" })
   })
@@ -117,6 +126,13 @@ describe('the command line', () => {
     [['status', '--wait'], /name it/],
     [['stop'], /name the lease/],
     [['stop', 'a', '--id', 'b'], /name one lease/],
+    [['status', 'a', '--id', 'b'], /name one lease/],
+    [['warmup', '--idle', ''], /is invalid\. It is empty: write a number and a unit/],
+    [['warmup', '--label', 'a=b', '--label', 'a=c'], /The key "a" is given twice/],
+    [['run', '--', ''], /name is empty/],
+    [['frobnicate', '--help'], /unknown command 'frobnicate'/],
+    [['help', 'frobnicate'], /unknown command 'frobnicate'/],
+    [['lease', 'frobnicate', '--help'], /unknown command 'frobnicate'/],
     [['freeze'], /--reason/],
     [['orphans', '--code', 'moon'], /--code must be one of orphan/],
     [['sweeps', '--limit', '0'], /from 1 to 500/],

@@ -18,6 +18,10 @@ import type { ScopeId } from '../../src/model/ids.ts'
 
 export const testScope = 'scripted:one' as ScopeId
 
+/** Another account where the backend's configuration says so. */
+const accountOf = (config: Record<string, unknown>): ScopeId =>
+  typeof config['account'] === 'string' ? (config['account'] as ScopeId) : testScope
+
 export interface Scripted extends Provider {
   /** What exists now, by native id. */
   boxes: Map<string, ListedResource>
@@ -60,7 +64,7 @@ export const scriptedProvider = (
       if (existing) return existing.resource
       serial++
       const resource: ResourceIdentity = {
-        scope: testScope,
+        scope: accountOf(request.config),
         location: request.location,
         kind: 'box',
         nativeId: `${request.ref}-${request.attemptNumber}`,
@@ -81,7 +85,8 @@ export const scriptedProvider = (
       })
       return resource
     },
-    scope: async () => ({ kind: 'known', scope: testScope, description: 'a scripted account' }),
+    // Another account where the backend's configuration says so.
+    scope: async (config) => ({ kind: 'known', scope: accountOf(config), description: 'a scripted account' }),
     parseConfig: (config) => (config ?? {}) as Record<string, unknown>,
     async create(request, context) {
       calls.push({ op: 'create', id: request.ref })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { addFreeze, runDoctor } from '../../../src/engine/admin/index.ts'
-import { insertBackend } from '../../../src/store/backends.ts'
+import { insertBackend, markBackendDeleted } from '../../../src/store/backends.ts'
 import { createLease, releaseLease, settledLease } from '../../../src/engine/leases/index.ts'
 import type { DoctorCheck } from '../../../src/model/wire.ts'
 import { testScope } from '../../support/scripted-provider.ts'
@@ -30,7 +30,14 @@ eachStore('the doctor', (open) => {
     const well = await runDoctor(context, root, folder)
     // The test's own database may be fast rather than durable; what is said of it is looked at in the next test.
     const { database: _, ...others } = levels(well)
-    expect(others).toEqual({ 'data folder': 'ok', 'process: boxes': 'ok', clocks: 'ok', removals: 'ok', findings: 'ok', freezes: 'ok' })
+    expect(others).toEqual({
+      'coordinator data folder': 'ok',
+      'process: boxes': 'ok',
+      clocks: 'ok',
+      removals: 'ok',
+      findings: 'ok',
+      freezes: 'ok',
+    })
 
     const { lease } = await createLease(context, root, {})
     await settledLease(context, lease.id, 20_000)
@@ -43,6 +50,8 @@ eachStore('the doctor', (open) => {
       'the removal failed',
     )
     await context.store.write((tx) => tx.db.updateTable('removals').set({ failures: 3 }).execute())
+    // Configured alike, both backends are looked at once.
+    await context.store.write((tx) => tx.db.updateTable('backends').set({ config: '{}' }).execute())
     await context.store.write((tx) => tx.db.updateTable('replicas').set({ skew_ms: 0 }).execute())
     await addFreeze(context, root, { reason: 'outage' })
     chmodSync(folder, 0o755)
@@ -50,7 +59,12 @@ eachStore('the doctor', (open) => {
       throw new Error('no answer from the far end')
     }
     const ill = await runDoctor(context, root, folder)
-    expect(levels(ill)).toMatchObject({ 'data folder': 'warning', 'process: backend': 'error', removals: 'error', freezes: 'warning' })
+    expect(levels(ill)).toMatchObject({
+      'coordinator data folder': 'warning',
+      'process: backend': 'error',
+      removals: 'error',
+      freezes: 'warning',
+    })
     for (const check of ill.filter((one) => one.level !== 'ok')) expect(check.remedy, check.name).toBeTruthy()
     expect(ill.find((check) => check.name === 'process: backend')?.message).toContain('default/local, other/local')
   })
@@ -83,6 +97,7 @@ eachStore('the doctor', (open) => {
       return []
     }
     await office.context.store.write(async (tx) => {
+      await tx.db.updateTable('backends').set({ config: '{}' }).execute()
       await insertBackend(tx, {
         project: 'other',
         name: 'special',
@@ -94,6 +109,22 @@ eachStore('the doctor', (open) => {
     })
     await runDoctor(office.context, root, null)
     expect(seen).toEqual([{}, { mode: 'x' }])
+    seen.length = 0
+    // Written out, the defaults are what `{}` means.
+    office.provider.parseConfig = (config) => ({ mode: 'x', ...(config as Record<string, unknown>) })
+    office.provider.doctor = async (config) => {
+      seen.push(config)
+      return [{ name: 'process: boxes', level: 'ok', message: 'fine', remedy: null }]
+    }
+    const checks = await runDoctor(office.context, root, null)
+    expect(seen).toHaveLength(1)
+    expect(checks.filter(({ name }) => name === 'process: boxes')).toMatchObject([
+      { message: 'backend default/local, other/local, other/special: fine' },
+    ])
+    await office.context.store.write((tx) => markBackendDeleted(tx, 'other', 'special'))
+    expect((await runDoctor(office.context, root, null)).find(({ name }) => name === 'process: boxes')?.message).toBe(
+      'backend default/local, other/local: fine',
+    )
     seen.length = 0
     await runDoctor(office.context, actor('operator', 'default'), null)
     expect(seen).toEqual([{}])

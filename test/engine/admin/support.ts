@@ -35,7 +35,14 @@ export const openOffice = async (store: Store): Promise<Office> => {
   await store.write(async (tx) => {
     await tx.db.updateTable('backends').set({ scope: testScope }).execute()
     await insertProject(tx, 'other')
-    await insertBackend(tx, { project: 'other', name: 'local', provider: 'process', config: '{}', scope: otherScope, is_default: 1 })
+    await insertBackend(tx, {
+      project: 'other',
+      name: 'local',
+      provider: 'process',
+      config: JSON.stringify({ account: otherScope }),
+      scope: otherScope,
+      is_default: 1,
+    })
   })
   return { engine, context: engine.context, provider }
 }
