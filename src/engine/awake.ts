@@ -59,18 +59,19 @@ export const createAwake = (store: Store, self: Self, log: Log, watch: boolean):
   const jumpText = (ahead: number): string =>
     `the ${store.dialect === 'sqlite' ? 'wall' : "database's"} clock ran ${Math.round(ahead / 1000)} s ahead of the monotonic one`
 
-  const watchClocks = async (tx: Tx): Promise<void> => {
+  /** Says once that a clock jumped, or that the clocks agree again. @returns why expiry stands still, to be believed once this is committed */
+  const watchClocks = async (tx: Tx): Promise<string | null> => {
     skew = Date.now() - tx.now
     const ahead = aheadMs(tx.now)
     const about = { project: null, targets: [{ type: 'replica', id: self.id, name: self.host }] }
     if (ahead > jumpMs && pausedBecause === null) {
-      pausedBecause = jumpText(ahead)
       log.error({ aheadMs: ahead }, 'a clock jumped; expiry is paused')
       await appendEvents(tx, [event(tx, 'clock.jumped', { seconds: Math.round(ahead / 1000) }, about)])
-    } else if (ahead <= jumpMs && pausedBecause !== null) {
-      pausedBecause = null
-      await appendEvents(tx, [event(tx, 'clock.agreed', {}, about)])
+      return jumpText(ahead)
     }
+    if (ahead > jumpMs || pausedBecause === null) return pausedBecause
+    await appendEvents(tx, [event(tx, 'clock.agreed', {}, about)])
+    return null
   }
 
   const mark = (): Promise<void> => {
@@ -79,12 +80,13 @@ export const createAwake = (store: Store, self: Self, log: Log, watch: boolean):
         const others = await lastAliveMark(tx, self.id)
         const last = others === null ? ownMark : Math.max(others, ownMark ?? 0)
         if (last !== null && tx.now - last > gapMs) await forgive(tx, last, self)
-        await watchClocks(tx)
+        const why = await watchClocks(tx)
         await markAlive(tx, self.id, skew)
         await buryDead(tx, self)
-        return tx.now
+        return { now: tx.now, why }
       })
-      .then((now) => {
+      .then(({ now, why }) => {
+        pausedBecause = why
         ownMark = now
         markedAt = performance.now()
       })
