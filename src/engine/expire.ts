@@ -18,7 +18,7 @@ import { leaseFacts } from './facts.ts'
 import { openRemovals, type Ended } from './open-removals.ts'
 import type { Held, PipelineSpec } from './pipeline.ts'
 import { rearm } from './rearm.ts'
-import { event, leaseTarget, reportFinding } from './record.ts'
+import { event, leaseTarget, reportFinding, resolveAbout } from './record.ts'
 
 const rearmEveryMs = 3_600_000
 const settlePollMs = 5_000
@@ -91,6 +91,17 @@ const applyDue = async (tx: Tx, held: readonly Held[]): Promise<Outcome[]> => {
   return decided
 }
 
+/** Its box is gone, by whatever hands: there is nothing to be reminded of. */
+const nothingRetained = async (tx: Tx, lease: LeaseRow): Promise<void> => {
+  await tx.db
+    .updateTable('leases')
+    .set({ retain_until: null, due_at: null })
+    .where('id', '=', lease.id)
+    .where('release_deletes', '=', 0)
+    .execute()
+  await resolveAbout(tx, 'lease', [lease.id], 'retained-overdue')
+}
+
 /** Moves the dead-man clock to 24 h from now; past the reminder's time the finding opens, and repeats as findings do. */
 const retain = async (context: EngineContext, lease: LeaseRow, overdue: boolean, signal: AbortSignal): Promise<void> => {
   const { instance, attempt, backend } = await context.store.read(async (session) => {
@@ -102,6 +113,7 @@ const retain = async (context: EngineContext, lease: LeaseRow, overdue: boolean,
       backend: await findBackend(session, lease.project, lease.backend),
     }
   })
+  if (instance?.state === 'terminated') return context.store.write((tx) => nothingRetained(tx, lease))
   const identity = attempt ? identityOf(attempt) : null
   if (instance && identity && backend) {
     await rearm(context, providerOf(context, instance.provider), identity, JSON.parse(backend.config) as Record<string, unknown>, signal)

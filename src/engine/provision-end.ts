@@ -25,7 +25,12 @@ export const failLease = async (tx: Tx, work: ProvisionWork, code: string, error
   const { lease } = work
   if (!lease) return
   if (!isLive(lease.state)) {
-    await tx.db.updateTable('leases').set({ may_exist: 0, due_at: null }).where('id', '=', lease.id).execute()
+    // A release wanted to keep its box, and there is none: nothing is retained, and nobody needs reminding (leases R33, R37).
+    await tx.db
+      .updateTable('leases')
+      .set({ may_exist: 0, due_at: null, retained_at: null, retain_until: null })
+      .where('id', '=', lease.id)
+      .execute()
     return
   }
   await tx.db

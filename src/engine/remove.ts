@@ -218,8 +218,12 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     settle(work)
     if (answer.kind !== 'gone') return
     const after = judge(work, identity, await read(work, provider, identity, held.signal), installation)
-    if (after.kind === 'absent') await finish({ held, work, identity, proof: after.proof, contradictions: after.contradictions })
-    else await store.write((tx) => applyPoll(tx, held, work))
+    if (after.kind === 'absent') {
+      // What the read before the call showed beside the box stands when the box's own record of it is gone.
+      const contradictions = [...judged.contradictions, ...after.contradictions]
+      const once = new Map(contradictions.map((one) => [resourceKey(provider.name, one.location, one.nativeId), one]))
+      await finish({ held, work, identity, proof: after.proof, contradictions: [...once.values()] })
+    } else await store.write((tx) => applyPoll(tx, held, work))
     settle(work)
   }
 

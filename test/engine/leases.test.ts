@@ -307,6 +307,41 @@ eachStore('a lease', (open) => {
     expect(await getLease(engine.context, ann, lease.id)).toMatchObject({ state: 'released', cleanup: { state: 'none' } })
   })
 
+  it('released with delete: false while it was being made, and nothing came of it: nothing is retained, and nobody is reminded (leases R33, R37)', async () => {
+    const hold = gate()
+    const provider = scriptedProvider()
+    provider.onCreate = async () => {
+      await hold.promise
+      return { kind: 'rejected', code: 'quota', message: 'no room' }
+    }
+    const { engine } = await started(provider)
+    const { lease } = await createLease(engine.context, ann, {})
+    await until(() => provider.count('create') === 1, 'the provider is called')
+    expect((await releaseLease(engine.context, ann, lease.id, { delete: false })).retainUntil).not.toBeNull()
+    hold.open()
+    await leaseWhen(engine, lease.id, (view) => view.retainUntil === null)
+    expect(await getLease(engine.context, ann, lease.id)).toMatchObject({ state: 'released', retainedAt: null, cloudID: null })
+    await advance(engine.context.store, 2 * 86_400_000)
+    engine.context.signals.wake('expire')
+    await leaseOn(engine).catch(() => undefined)
+    const findings = await engine.context.store.read(({ db }) => db.selectFrom('findings').selectAll().execute())
+    expect(findings.filter((finding) => finding.code === 'retained-overdue')).toEqual([])
+  })
+
+  it("a cancel of another project's create is told that there is no such lease, and leaves no tombstone", async () => {
+    const { engine, provider } = await started()
+    const leaseID = `lh_${hex(6)}`
+    await createLease(engine.context, ann, { leaseID, createAttemptID: requestKey() })
+    await settledLease(engine.context, leaseID, 5_000)
+    const eve = { ...ann, name: 'eve', project: 'elsewhere' }
+    const mine = requestKey()
+    expect(await code(cancelCreate(engine.context, eve, leaseID, mine))).toBe('not_found')
+    expect(await code(getLease(engine.context, ann, leaseID))).toBe('no error')
+    expect(provider.boxes.size).toBe(1)
+    const tombstones = await engine.context.store.read(({ db }) => db.selectFrom('create_requests').select('request_key').execute())
+    expect(tombstones.map((row) => row.request_key)).not.toContain(mine)
+  })
+
   it("others' leases are not managed, other projects' are not seen, and an operator manages them", async () => {
     const { engine } = await started()
     const beat = createHeartbeat(engine.context)

@@ -141,7 +141,7 @@ export const cancelCreate = async (context: EngineContext, actor: Actor, id: str
     const known = await createRequest(tx, createAttemptID)
     if (known?.lease_id !== id) throw new LeaseholdError('lease_id_conflict', `createAttemptID ${createAttemptID} stands for another lease`)
     const existing = await leaseById(tx, id)
-    if (existing && !maySeeLease(actor, existing)) throw new LeaseholdError('lease_id_conflict', `${id} is taken`)
+    if (existing && !maySeeLease(actor, existing)) throw leaseNotFound(id)
     if (existing && existing.request_key !== createAttemptID)
       throw new LeaseholdError('lease_id_conflict', `${id} was made by another create`)
     if (existing) {

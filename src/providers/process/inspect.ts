@@ -6,7 +6,7 @@ import { bootId, innermostPid, processEnvironment } from '../../lib/host.ts'
 import type { Contradiction, FoundResource, OwnershipTags, ResourceIdentity } from '../contract.ts'
 import { type Box, readInit } from './folder.ts'
 import { type BoxIdentity, type InitState, factsOf, immutableIdOf, initState, unstartedId } from './identity.ts'
-import { type ProcessTable, type RecordedSession, namespaceMembers, readTable, sessionMembers } from './table.ts'
+import { type ProcessTable, type RecordedSession, type SessionLook, lookAtSessions, namespaceMembers, readTable } from './table.ts'
 import { errorCode, localLocation, ownerKind, tag } from './words.ts'
 
 /** The provider's words for the state of a box. */
@@ -18,6 +18,8 @@ export interface Inspection {
   init: InitState | 'none'
   /** Pids of this box, its first process included; in a namespace also dead ones that wait to be collected. */
   members: Set<number>
+  /** Of a session box: who runs in a session of its record without its tags. Reported, never signalled. */
+  strays: number[]
   /** Members that still run. */
   alive: number[]
   /** Of these, all but the box's clock: its first process, and the sleep that it waits for. */
@@ -54,14 +56,14 @@ const expectedOf = (box: Box) => ({ ref: box.record.ref, token: box.record.attem
 
 export const initStateOf = (box: Box): InitState | 'none' => (box.init === null ? 'none' : initState(box.init, expectedOf(box)))
 
-const membersOf = async (box: Box, init: InitState | 'none', table: ProcessTable): Promise<Set<number>> => {
-  if (box.removing || box.init === null) return new Set()
+const membersOf = async (box: Box, init: InitState | 'none', table: ProcessTable): Promise<SessionLook> => {
+  if (box.removing || box.init === null) return { members: new Set(), strays: [] }
   if (box.init.inode === null) {
     const clock = { sid: box.init.pid, start: box.init.start }
-    return sessionMembers(table, [...(await readSessions(box.folder)), clock], expectedOf(box))
+    return lookAtSessions(table, [...(await readSessions(box.folder)), clock], expectedOf(box))
   }
   // A dead first process proves the namespace empty, and its inode may by now be another box's.
-  return init === 'alive' || init === 'ending' ? namespaceMembers(table, box.init.inode) : new Set()
+  return { members: init === 'alive' || init === 'ending' ? namespaceMembers(table, box.init.inode) : new Set(), strays: [] }
 }
 
 /** First processes that carry the token of a box and have not reported yet. */
@@ -82,9 +84,9 @@ const isClock = ({ init }: Box, table: ProcessTable, pid: number): boolean => {
 /** Takes the table as it was just read; where a box is `starting`, look again with `settled`. */
 export const inspect = async (box: Box, table: ProcessTable): Promise<Inspection> => {
   const init = initStateOf(box)
-  const members = await membersOf(box, init, table)
+  const { members, strays } = await membersOf(box, init, table)
   const alive = [...members].filter((pid) => table.entries.get(pid)?.alive)
-  const base = { box, init, members, alive, tenants: alive.filter((pid) => !isClock(box, table, pid)) }
+  const base = { box, init, members, strays, alive, tenants: alive.filter((pid) => !isClock(box, table, pid)) }
   if (box.removing) return { ...base, state: 'removing' }
   if (init === 'none') return { ...base, state: starting(box, table).length > 0 ? 'starting' : 'unstarted' }
   if (init === 'alive') return { ...base, state: 'running' }
@@ -143,14 +145,21 @@ export const foundOf = (inspection: Inspection, scope: ResourceIdentity['scope']
 /** Living processes that carry the ref and are in no box of it: copies of a tag, or what has left its session. */
 export const contradictionsOf = (ref: string, inspections: readonly Inspection[], table: ProcessTable): Contradiction[] => {
   const ours = new Set(inspections.flatMap((one) => [...one.members, ...(one.state === 'starting' ? starting(one.box, table) : [])]))
-  return [...table.entries.values()]
-    .filter((entry) => entry.alive && entry.ref === ref && !ours.has(entry.pid))
-    .map(({ pid }) => ({
-      nativeId: `pid:${pid}`,
-      location: localLocation,
-      ref,
-      why: `process ${pid} carries ${tag.ref}=${ref} and is in no box of it; it was not made by an attempt, or has left its box`,
-    }))
+  const about = (pid: number, why: string): Contradiction => ({ nativeId: `pid:${pid}`, location: localLocation, ref, why })
+  const copies = [...table.entries.values()].filter((entry) => entry.alive && entry.ref === ref && !ours.has(entry.pid))
+  const strays = new Map(
+    inspections.flatMap(({ box, strays: pids }) => pids.filter((pid) => !ours.has(pid)).map((pid): [number, Box] => [pid, box])),
+  )
+  return [
+    ...copies.map(({ pid }) =>
+      about(pid, `process ${pid} carries ${tag.ref}=${ref} and is in no box of it; it was not made by an attempt, or has left its box`),
+    ),
+    ...[...strays].flatMap(([pid, box]) =>
+      copies.some((copy) => copy.pid === pid)
+        ? []
+        : [about(pid, `process ${pid} runs in a session that ${box.folder} records, without the tags of that box; it is left alone`)],
+    ),
+  ]
 }
 
 /** A box whose record names a process that is not its first one. */

@@ -99,24 +99,33 @@ export interface RecordedSession {
   start: string
 }
 
+export interface SessionLook {
+  members: Set<number>
+  /** Living ones of a recorded session that nothing but the record calls ours: told to a person, never signalled. */
+  strays: number[]
+}
+
 /**
  * Members of a session box: of each recorded session, all while its leader is the one recorded and carries the box's tags; else those
- * that carry them themselves, because the number can have been used again, and what runs in a box can write a record.
+ * that carry them themselves, because the number can have been used again, and what runs in a box can write a record. A recorded leader
+ * without the tags (`env -i` took them) is a stray, and so is who is with it.
  */
-export const sessionMembers = (
+export const lookAtSessions = (
   table: ProcessTable,
   sessions: readonly RecordedSession[],
   own: { ref: string; token: string },
-): Set<number> => {
+): SessionLook => {
   const carries = (entry: TableEntry): boolean => entry.ref === own.ref && entry.attempt === own.token
   const recorded = new Map(sessions.map((session) => [session.sid, session.start]))
   const members = new Set<number>()
+  const strays: number[] = []
   for (const entry of table.entries.values()) {
     const start = recorded.get(entry.session)
     if (start === undefined) continue
     const leader = table.entries.get(entry.session)
     if (leader !== undefined && leader.start !== start) continue
     if ((leader !== undefined && carries(leader)) || carries(entry)) members.add(entry.pid)
+    else if (leader !== undefined && entry.alive) strays.push(entry.pid)
   }
-  return members
+  return { members, strays }
 }

@@ -10,7 +10,7 @@ import { chooseMode } from '../../../src/providers/process/capability.ts'
 import { immutableIdOf, parseImmutableId, parseInitFile, parseNativeId } from '../../../src/providers/process/identity.ts'
 import { createProcessProvider } from '../../../src/providers/process/index.ts'
 import { enterScript, initScript } from '../../../src/providers/process/scripts.ts'
-import { type ProcessTable, type TableEntry, namespaceMembers, sessionMembers } from '../../../src/providers/process/table.ts'
+import { type ProcessTable, type TableEntry, lookAtSessions, namespaceMembers } from '../../../src/providers/process/table.ts'
 import { context, createRequest } from '../../conformance/request.ts'
 
 const provider = createProcessProvider({ dataFolder: '/nonexistent', installation: 'abcdefgh' as InstallationId })
@@ -116,7 +116,9 @@ describe('who lives in a box', () => {
       entry(53, 50, { session: 50, ref: 'other', attempt: 't' }),
     )
     const sessions = [20, 30, 40, 50].map((sid) => ({ sid, start: '5' }))
-    expect([...sessionMembers(seen, sessions, { ref: 'r', token: 't' })].toSorted((a, b) => a - b)).toEqual([20, 21, 31, 52])
+    const look = lookAtSessions(seen, sessions, { ref: 'r', token: 't' })
+    expect([...look.members].toSorted((a, b) => a - b)).toEqual([20, 21, 31, 52])
+    expect(look.strays.toSorted((a, b) => a - b)).toEqual([50, 51, 53])
   })
 })
 

@@ -52,6 +52,19 @@ describe.skipIf(process.platform !== 'linux')('a box that is a session', () => {
     expect(await boxes.provider.find(request.ref, {}, context())).toMatchObject({ contradictions: [] })
   })
 
+  it('reports who runs in a session of it without its tags, and does not touch it', async () => {
+    const { request, resource } = await boxes.make()
+    const seconds = uniqueSleep()
+    const started = spawnInBox(boxes.provider.access(resource, {}), ['env', '-i', 'sleep', seconds], { stdio: 'ignore' })
+    await once(started, 'spawn')
+    const [bare] = await until('it runs', () => (running('sleep', seconds).length === 1 ? running('sleep', seconds) : null))
+    const found = await boxes.provider.find(request.ref, {}, context())
+    expect(found).toMatchObject({ kind: 'complete', contradictions: [{ nativeId: `pid:${bare}` }] })
+    expect((await remove(resource)).kind).toBe('gone')
+    expect(running('sleep', seconds)).toEqual([bare])
+    process.kill(bare as number, 'SIGKILL')
+  })
+
   it('does not touch a session whose number was used again', async () => {
     const { resource, folder } = await boxes.make()
     const stranger = boxes.outside(['setsid', '--wait', 'sleep', uniqueSleep()])
