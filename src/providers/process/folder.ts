@@ -2,9 +2,11 @@
  * The folder of a box: `<dataFolder>/boxes/<ref>-<attempt number>`. It is built under a name of its own (`.making-…`) and renamed, so it is
  * there whole or not at all; and before it is deleted it is renamed to `.removing-…`, which says that nothing in it lives any more.
  */
+import { execFile } from 'node:child_process'
 import { constants } from 'node:fs'
 import { lstat, mkdir, open, readFile, readdir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { processAlive, processStart } from '../../lib/host.ts'
 import { type InitFacts, parseInitFile } from './identity.ts'
 import { type BoxMode, errorCode } from './words.ts'
@@ -185,6 +187,16 @@ export const takeClaim = async (folder: string): Promise<boolean> => {
   }
 }
 
+/** What a box has written may lie deeper than one path can say; `rm` of the system walks down by handles, and follows no link either. */
+const deleteTree = async (path: string, signal: AbortSignal): Promise<void> => {
+  try {
+    await rm(path, { recursive: true, force: true, maxRetries: 2 })
+  } catch (error) {
+    if (errorCode(error) !== 'ENAMETOOLONG') throw error
+    await promisify(execFile)('rm', ['-rf', '--', path], { signal })
+  }
+}
+
 /**
  * Deletes the folder of a box in which nothing lives any more. What identifies it goes last, so that a deletion that was
  * interrupted is still known for what it is. Throws `signal.reason` between entries, and where a link stands in the folder's place.
@@ -205,7 +217,7 @@ export const deleteFolder = async (dataFolder: string, box: Box, signal: AbortSi
   }
   for (const name of names) {
     signal.throwIfAborted()
-    if (!last.includes(name)) await rm(join(removing, name), { recursive: true, force: true, maxRetries: 2 })
+    if (!last.includes(name)) await deleteTree(join(removing, name), signal)
   }
   for (const name of last) await rm(join(removing, name), { force: true })
   await rm(removing, { recursive: true, force: true })

@@ -46,6 +46,14 @@ describe.skipIf(!possible)('a box in the hands of others', () => {
     expect(boxes.folders()).toEqual([])
   })
 
+  it('that has dug folders deeper than a path can say is taken back whole', async () => {
+    const { resource } = await boxes.make()
+    const dig = `for (1..30) { mkdir "d" x 200 and chdir "d" x 200 or die } print "deep\\n"`
+    expect((await boxes.output(resource, ['perl', '-e', dig])).text).toContain('deep')
+    expect((await remove(resource)).kind).toBe('gone')
+    expect(boxes.folders()).toEqual([])
+  })
+
   it('is not called gone by a coordinator that has no descriptor left', async () => {
     const { resource, folder } = await boxes.make()
     const script = `
