@@ -136,7 +136,7 @@ eachStore('leases over HTTP', (open) => {
     expect(bench.provider.count('create')).toBe(1)
   })
 
-  test('a lease that is released while its create waits is 409 lease_state_changed', async () => {
+  test('a lease that is released while its create waits is 409 lease_state_changed (leases R34)', async () => {
     bench = await makeBench(await open())
     const [called, hanging] = [gate<string>(), gate()]
     bench.provider.onCreate = async (request) => {

@@ -82,7 +82,7 @@ describe('run', () => {
     expect(claims()).toHaveLength(1)
   })
 
-  it('beats while the command runs, at a third of the idle time', async () => {
+  it('beats while the command runs, at a third of the idle time (leases R26)', async () => {
     const { status } = await box.run(['run', '--idle', '1s', '--', 'sleep', '1.2'])
     expect(status).toBe(0)
     const beats = coordinator.calls('POST', /heartbeat$/).length

@@ -13,6 +13,7 @@ import { hex } from '../../src/lib/ids.ts'
 import { LeaseholdError } from '../../src/model/errors.ts'
 import { ann, leaseOn, leaseWhen, makeEngine, root } from '../support/engine.ts'
 import { gate, scriptedProvider, type Scripted } from '../support/scripted-provider.ts'
+import { statementsOf } from '../support/statements.ts'
 import { advance, eachStore, setClock } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 
@@ -340,6 +341,26 @@ eachStore('a lease', (open) => {
     expect(provider.boxes.size).toBe(1)
     const tombstones = await engine.context.store.read(({ db }) => db.selectFrom('create_requests').select('request_key').execute())
     expect(tombstones.map((row) => row.request_key)).not.toContain(mine)
+  })
+
+  it('a beat calls no provider, and costs as many statements among many leases as alone (leases R28)', async () => {
+    const { engine, provider } = await started()
+    const beat = createHeartbeat(engine.context)
+    const lease = await leaseOn(engine)
+    const calls = provider.calls.length
+    /** The looks of the pipelines for work are not its own. */
+    const beaten = async (): Promise<string[]> =>
+      (await statementsOf(engine.context.store, () => beat(ann, lease.id, {}))).filter((text) => !/due_at/.test(text))
+    // What never changes of a lease is read with its first beat, and known after.
+    await beaten()
+    const alone = await beaten()
+    for (let i = 0; i < 20; i++) await leaseOn(engine)
+    const called = provider.calls.length
+    const amongMany = await beaten()
+    expect(alone.length).toBeGreaterThan(0)
+    expect(amongMany).toEqual(alone)
+    expect(called - calls).toBe(20)
+    expect(provider.calls.length).toBe(called)
   })
 
   it("others' leases are not managed, other projects' are not seen, and an operator manages them", async () => {

@@ -71,7 +71,7 @@ eachStore('a pipeline', (open, database) => {
     expect(seen.toSorted()).toEqual(due.map((n) => `rm_${n}`).toSorted())
   })
 
-  it('a worker that lost its lock applies nothing, and is told so at the next renewal (I3)', async () => {
+  it('a worker that lost its lock applies nothing, and is told so at the next renewal (I3, leases R43, orphans R37)', async () => {
     const db = await database()
     const store = await db.open()
     await withRows(store, 1)
@@ -177,7 +177,7 @@ eachStore('a pipeline', (open, database) => {
     expect(seen.filter((one) => one.startsWith('rm_2'))).toEqual(['rm_2/1', 'rm_2/2'])
   })
 
-  it('has no more rows in work than it may, and one slow row keeps a place, not the others', async () => {
+  it('has no more rows in work than it may, and one slow row keeps a place, not the others (leases R45)', async () => {
     const store = await open()
     await withRows(store, 40)
     const slow = gate()

@@ -27,7 +27,7 @@ eachStore('the queue in a table', (open, database) => {
     return store
   }
 
-  it('gives the longest due first, as many as asked for, and nothing that is not due', async () => {
+  it('gives the longest due first, as many as asked for, and nothing that is not due (leases R42)', async () => {
     const store = await filled(6, (n) => (n === 6 ? null : t0 - 3 + n))
     expect((await lock(store, 'a', 2)).map((one) => one.id).toSorted()).toEqual(['lh_000000000001', 'lh_000000000002'])
     expect((await lock(store, 'b')).map((one) => one.id)).toEqual(['lh_000000000003'])
@@ -36,7 +36,7 @@ eachStore('the queue in a table', (open, database) => {
     expect(await store.read((session) => anyDue(session, 'leases', t0 + 1))).toBe(true)
   })
 
-  it('a lock stands until its end to the millisecond, and then another worker gets the row, with the next fence', async () => {
+  it('a lock stands until its end to the millisecond, and then another worker gets the row, with the next fence (leases R43, R47)', async () => {
     const store = await filled(1)
     const [first] = await lock(store, 'a')
     expect(first).toEqual({ id: 'lh_000000000001', fence: 1 })
