@@ -69,6 +69,9 @@ export interface FoundResource {
   /** The provider's own word for its state, and ours from the provider's state table. */
   providerState: string
   existence: 'exists' | 'going' | 'gone'
+  /** As in a listing, where a read shows them too; missing: it does not. What a sweep found is looked at once more before it is taken back. */
+  labels?: Record<string, string> | null
+  reportOnly?: string | null
 }
 
 /** Something that carries our ref and yet is not what an attempt made: reported, never touched. */
@@ -164,9 +167,19 @@ export interface Provider {
    * are listed all the same (orphans R21). Throws only when nothing can be trusted at all; an error is never an empty list (orphans R22).
    */
   list?(locations: readonly string[], config: Record<string, unknown>, context: CallContext): AsyncIterable<ListingItem>
+  /**
+   * May this kind be listed there now? A cheap question, asked once an interval and only where it was denied (orphans R102). Default: the location is listed
+   * until that kind has its turn. Throws when there is no answer.
+   */
+  mayList?(location: string, kind: string, config: Record<string, unknown>, context: CallContext): Promise<boolean>
   /** Moves the dead-man clock: the box may live this long from now on. */
   rearm?(resource: ResourceIdentity, lifetimeSeconds: number, config: Record<string, unknown>, context: CallContext): Promise<void>
   access(resource: ResourceIdentity, config: Record<string, unknown>): Access
+  /**
+   * Sees to it that a living box can still be entered (a key that ran out, an address that changed), after a beat and at most once a minute (leases R25).
+   * What is wrong with it is a warning on the lease, never the beat's failure; null: nothing is.
+   */
+  refreshAccess?(resource: ResourceIdentity, config: Record<string, unknown>, context: CallContext): Promise<{ warning: string | null }>
   doctor(config: Record<string, unknown>, context: CallContext): Promise<DoctorCheck[]>
 }
 

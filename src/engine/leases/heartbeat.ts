@@ -16,6 +16,7 @@ import { mayManageLease, maySeeLease, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { leaseFacts } from '../facts.ts'
 import { leaseView } from '../views.ts'
+import { createAccessRefresh } from './access.ts'
 import { leaseNotFound, resolveLease } from './find.ts'
 
 export interface HeartbeatInput {
@@ -141,6 +142,7 @@ export const createHeartbeat = (context: EngineContext): ((actor: Actor, key: st
     }
     return read
   }
+  const refreshAccess = createAccessRefresh(context)
   return async (actor, key, input) => {
     await context.awake()
     const id = isLeaseId(key) ? key : (await store.read(async (session) => resolveLease(session, actor, key, await store.now()))).id
@@ -149,6 +151,10 @@ export const createHeartbeat = (context: EngineContext): ((actor: Actor, key: st
     // An earlier end may come before the next tick of the clock.
     if (input.idleTimeoutSeconds != null) signals.wake('expire')
     const { instance, attempts } = await madeFor(answer)
+    refreshAccess(
+      answer,
+      attempts.find((attempt) => attempt.id === instance?.attempt_id),
+    )
     return leaseView(answer, instance, attempts, undefined)
   }
 }

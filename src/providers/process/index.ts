@@ -121,6 +121,13 @@ export const createProcessProvider = ({ dataFolder, installation }: ProcessProvi
       if (initStateOf(located.box) === 'alive') process.kill(located.box.init.pid, 'SIGHUP')
     },
     access: (resource) => access(dataFolder, resource),
+    async refreshAccess(resource) {
+      const located = await locate(dataFolder, { scope: scopeHere() }, resource)
+      const runs = located.kind === 'box' && located.box.init !== null && initStateOf(located.box) === 'alive'
+      return {
+        warning: runs ? null : `the box ${resource.nativeId} does not run any more: what ran in it has ended, and nothing can enter it`,
+      }
+    },
     doctor: (config, { signal }) => checkHost(dataFolder, configOf(config), namespaces, signal),
   }
 }

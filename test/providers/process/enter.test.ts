@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { spawnInBox } from '../../../src/providers/process/enter.ts'
+import { context } from '../../conformance/request.ts'
 import { type Boxes, initAlive, initOf, openBoxes, until } from './support.ts'
 
 const possible = spawnSync('unshare', ['--user', '--map-current-user', '--pid', '--fork', '--kill-child', '--', 'true']).status === 0
@@ -41,6 +42,15 @@ describe.each(possible ? ['namespace', 'session'] : ['session'])('entering a box
     const { text } = await boxes.output(resource, ['env'], given)
     for (const name of names) expect(text).toContain(`${name}=my ${name}\n`)
     expect(text).not.toContain('_lh_')
+  })
+
+  it('warns when a box can no longer be entered, and not before (leases R25)', async () => {
+    const { resource, folder } = await boxes.make()
+    const warning = async () => (await boxes.provider.refreshAccess?.(resource, {}, context()))?.warning
+    expect(await warning()).toBeNull()
+    process.kill(initOf(folder).pid, 'SIGKILL')
+    await until('it is dead', () => !initAlive(folder))
+    expect(await warning()).toContain('does not run any more')
   })
 
   it.skipIf(mode === 'session')('says of a box whose first process is gone that it is', async () => {
