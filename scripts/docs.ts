@@ -32,6 +32,19 @@ const samples: { [C in EventCode]: readonly [EventPayload<C>, ...EventPayload<C>
   'removal.held': [{ by: 'freeze' }],
   'removal.gone': [{ cloudId: 'qk3v8xw2m1tz-1', proof: 'its first process and its folder are gone' }],
   'removal.needs-person': [{ error: 'no identity was recorded, and its look-up finds nothing' }],
+  'terminate.gave-up.cleanup-retries': [
+    { name: 'calm-otter', id: 'in_0190f3c2a1b47d4c8e5f60718293a4b5', backend: 'local', minutes: 15, error: 'permission denied: kill' },
+  ],
+  'terminate.gave-up.manual': [
+    {
+      name: 'calm-otter',
+      id: 'in_0190f3c2a1b47d4c8e5f60718293a4b5',
+      backend: 'local',
+      minutes: 15,
+      error: 'permission denied: kill',
+      how: 'box qk3v8xw2m1tz-1 in local of process:0f3a',
+    },
+  ],
   'finding.opened': [{ code: 'contradiction', message: 'its ref tag no longer says that it is ours' }],
   'finding.changed': [{ code: 'contradiction', message: 'its ref tag no longer says that it is ours' }],
   'finding.standing': [{ code: 'orphan', message: 'Its owner has ended.', timesSeen: 3 }],
@@ -45,6 +58,9 @@ const samples: { [C in EventCode]: readonly [EventPayload<C>, ...EventPayload<C>
     { reason: 'looking into a failure', until: '2026-01-31T12:00:00.000Z' },
   ],
   'hold.removed': [{}],
+  'sweep.let-pass': [
+    { why: 'of 40 refs that the ledger says exist only 3 were seen or proved absent', reason: 'the account was emptied on purpose' },
+  ],
   'freeze.added': [
     { scope: '*', reason: 'provider outage' },
     { scope: 'machine:0f3a', reason: 'provider outage' },
@@ -79,6 +95,10 @@ const settings: Record<SettingName, { flag: string | null; text: string }> = {
     text: 'A PostgreSQL database (14 or newer). Not set: SQLite in the data folder. There is no flag, for the same reason.',
   },
   logLevel: { flag: '--log-level', text: 'The least level that `serve` logs: trace, debug, info, warn, error or silent.' },
+  eventsTtlSeconds: {
+    flag: null,
+    text: 'How long events are kept, in seconds or as a duration such as `30d`. 0 or less stores none; they are still logged. The events of a deletion and the audit records are kept for ever, at any setting.',
+  },
   project: { flag: '--project', text: 'The project of new leases. Not set: the project of the token, else `default`.' },
 }
 

@@ -19,9 +19,11 @@ import { backendRoutes, projectRoutes } from './routes/projects.ts'
 import { readRoutes } from './routes/reads.ts'
 import { serviceRoutes } from './routes/service.ts'
 import { freezeRoutes, holdRoutes } from './routes/stops.ts'
+import { auditRoutes } from './routes/audit.ts'
 import { sweepRoutes } from './routes/sweeps.ts'
 import { tokenRoutes } from './routes/tokens.ts'
 import { Access, Lease } from './schemas/leases.ts'
+import { auditComponents } from './schemas/audit.ts'
 import { sweepComponents } from './schemas/sweeps.ts'
 import { shared } from './schemas/views.ts'
 import { createSignInFailures } from './sign-in-failures.ts'
@@ -165,7 +167,7 @@ export const createApi = async (options: ApiOptions): Promise<Api> => {
     strictTransportSecurity: false,
   })
   await describeApi(app, version)
-  for (const schema of [Lease, Access, ...shared, ...sweepComponents]) app.addSchema(schema)
+  for (const schema of [Lease, Access, ...shared, ...sweepComponents, ...auditComponents]) app.addSchema(schema)
   addFirstLook(app, host)
   const forgetTokens = addSignIn(app, context)
   addBodies(app)
@@ -185,6 +187,7 @@ export const createApi = async (options: ApiOptions): Promise<Api> => {
     holdRoutes,
     freezeRoutes,
     sweepRoutes,
+    auditRoutes,
     serviceRoutes,
   ])
     add(app, wiring)

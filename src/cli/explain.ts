@@ -19,7 +19,10 @@ const nodeOf = (one: ExplanationNodeView): ExplanationNode => ({
 })
 
 export const define = (command: Command, cli: Cli): void => {
-  command.argument('<id>', 'any id, a slug, a ref, provider/location/native-id, project/backend, or a native id that only one resource has')
+  command.argument(
+    '<id>',
+    'any id, a slug, a ref, provider/location/native-id, project/backend, a project, a scope, or a native id that only one resource has',
+  )
   withJson(withConnection(command))
   examples(command, 'explain brave-otter', 'explain simulated/sim-a/i-3f9c2a51', 'explain fd_0190f3c2a1b47d4c8e5f60718293a4b5 --json')
   act(command, async (flags, key = '') => {

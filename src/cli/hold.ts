@@ -63,6 +63,7 @@ const typeOf = (target: string, said: unknown): (typeof types)[number] => {
     if (!type) throw usageError(`--type must be one of ${types.join(', ')}`)
     return type
   }
+  if (/^[^/\s]+\/[^/\s]+\/\S+$/.test(target)) return 'resource'
   return /^in_[0-9a-f]{32}$/.test(target) ? 'instance' : 'lease'
 }
 
@@ -70,7 +71,7 @@ const defineAdd = (command: Command, cli: Cli): void => {
   command
     .summary('keep something from being removed')
     .description('Keeps a lease, an instance, a resource, a project or a scope from being removed.')
-    .argument('<target>', 'a lease by id or slug, an instance by id; for others say --type')
+    .argument('<target>', 'a lease by id or slug, an instance by id, a resource as provider/location/native-id; for others say --type')
     .option('--type <type>', types.join(', '))
     .option('--reason <text>', 'why (needed); shown wherever the hold stops something')
     .option('--for <duration>', 'how long (default: until it is removed)', wholeSeconds)
@@ -78,6 +79,7 @@ const defineAdd = (command: Command, cli: Cli): void => {
   examples(
     command,
     'hold add brave-otter --reason "looking into a failure" --for 2h',
+    'hold add simulated/sim-a/i-3f9c2a51 --reason "whose is this?"',
     'hold add machine:0f3a --type scope --reason "moving house"',
   )
   act(command, async (flags, target = '') => {

@@ -32,7 +32,11 @@ export const define = (command: Command, cli: Cli): void => {
         { title: 'ID', cell: (one) => one.id },
         { title: 'REF', cell: (one) => one.ref },
         { title: 'NAME', cell: (one) => one.name },
-        { title: 'STATE', cell: (one) => one.state, style: (one) => stateStyle(one.state) },
+        {
+          title: 'STATE',
+          cell: (one) => (hasGivenUp(one) ? `${one.state} (given up)` : one.state),
+          style: (one) => stateStyle(hasGivenUp(one) ? 'gave-up' : one.state),
+        },
         { title: 'PROJECT', cell: (one) => one.project },
         { title: 'PROVIDER', cell: (one) => one.provider },
         { title: 'LEASE', cell: (one) => one.leaseID },
@@ -44,6 +48,9 @@ export const define = (command: Command, cli: Cli): void => {
     )
   })
 }
+
+/** It ended, nobody tries to take it back any more, and it is not proved gone. */
+const hasGivenUp = (instance: InstanceView): boolean => instance.gaveUpAt !== null && instance.state === 'terminating'
 
 const describe = (cli: Cli, instance: InstanceView): string => {
   const head = cli.fields([
@@ -61,6 +68,8 @@ const describe = (cli: Cli, instance: InstanceView): string => {
     ['created', instance.createdAt],
     ['changed', instance.changedAt],
     ['terminated', instance.terminatedAt],
+    ['given up', instance.gaveUpAt],
+    ['removal error', instance.removalError],
   ])
   if (instance.attempts.length === 0) return head
   return `${head}\n${cli.table(

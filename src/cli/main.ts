@@ -46,6 +46,7 @@ const entries: readonly Entry[] = [
     group: watching,
     load: () => import('./explain.ts'),
   },
+  { name: 'receipt', summary: 'the evidence that a deletion stood on', group: watching, load: () => import('./receipt.ts') },
   { name: 'orphans', summary: 'list what sweeps found', group: watching, load: () => import('./orphans.ts') },
   { name: 'sweeps', summary: 'list the certificates of sweeps, or show one', group: watching, load: () => import('./sweeps.ts') },
   { name: 'sweep', summary: 'sweep now, or try it dry', group: operating, load: () => import('./sweep.ts') },
@@ -59,6 +60,7 @@ const entries: readonly Entry[] = [
   { name: 'project', summary: 'create, list or delete projects', group: operating, load: () => import('./project.ts') },
   { name: 'backend', summary: 'add, list or remove backends', group: operating, load: () => import('./backend.ts') },
   { name: 'token', summary: 'create, list or revoke tokens', group: operating, load: () => import('./token.ts') },
+  { name: 'audit', summary: 'list audit records, or verify their chain', group: operating, load: () => import('./audit.ts') },
   { name: 'admin', summary: "lease audit, and others' leases", group: operating, load: () => import('./admin.ts') },
 ]
 

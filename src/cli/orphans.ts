@@ -17,6 +17,7 @@ const codes: readonly FindingCode[] = [
   'stuck',
   'scope-stranded',
   'denied-kind',
+  'counts-implausible',
   'plan-waiting',
 ]
 

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { createApi } from '../api/index.ts'
 import { firstStart, needsAdminToken } from '../engine/admin/index.ts'
 import { createEngine, type Engine } from '../engine/engine.ts'
+import { installationOf } from '../engine/installation.ts'
 import { secret } from '../lib/ids.ts'
 import { tryFileLock } from '../store/claim-lock.ts'
 import { openStore } from '../store/open.ts'
@@ -87,12 +88,13 @@ export const serve = async ({ settings, sweeps }: ServeOptions): Promise<void> =
   chmodSync(data, 0o700)
   const unlock = settings.databaseUrl.value === null ? await lockFolder(data) : () => {}
   const store = await openDatabase(settings, data)
-  const providers = createProviders(data)
+  const providers = createProviders(data, (await installationOf(store)).installation_id)
   const engine = await createEngine({
     store,
     providers,
     log,
     version: packageVersion(),
+    eventsTtlMs: settings.eventsTtlSeconds.value * 1000,
     sweepSettings: (provider) => sweeps.get(provider) ?? withoutProvider(provider),
   })
   const tokenFile = await ensureAdminToken(engine, data)

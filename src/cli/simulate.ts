@@ -297,7 +297,7 @@ const defineFaultAdd = (command: Command, cli: Cli): void => {
 const describe = (one: FaultView): string => {
   const where = [one.kind, one.location === null ? null : `in ${one.location}`, one.page === null ? null : `page ${one.page}`]
   const length = one.forMs === null ? null : `for ${formatDuration(one.forMs)}`
-  const often = one.remaining === null ? 'until cleared' : `${one.remaining} times`
+  const often = one.remaining === null ? 'until cleared' : one.remaining === 1 ? 'once' : `${one.remaining} times`
   return [one.op, ...where, one.effect, length, often].filter((part) => part !== null).join(' ')
 }
 

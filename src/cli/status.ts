@@ -11,7 +11,7 @@ import { describeLease, hasEnded } from './support/lease-text.ts'
 import { getLease, removalIsFinal } from './support/leases.ts'
 import { examples, positiveDuration, withConnection, withJson } from './support/options.ts'
 import type { Session } from './support/session.ts'
-import { relative } from './support/text.ts'
+import { printable, relative } from './support/text.ts'
 
 const defaultWaitMs = 300_000
 
@@ -95,6 +95,10 @@ const describeCoordinator = (cli: Cli, url: string, status: StatusView): string 
     ['removals', counts(status.counts.removals)],
     ['open findings', status.counts.findings],
     ['frozen', status.freezes.map(({ scope, reason }) => `${scope === '*' ? 'everything' : scope} (${reason})`).join(', ')],
+    ...status.circuits.map((one): [string, string] => [
+      'circuit',
+      `${printable(one.scope)}: ${one.failures} listings in a row failed${one.openUntil === null ? '' : `, left alone until ${one.openUntil} (${relative(one.openUntil, now)})`}: ${printable(one.error)}`,
+    ]),
   ])
   const replicas = cli.table(
     [

@@ -52,7 +52,14 @@ export const define = (command: Command, cli: Cli): void => {
         { title: 'COVERAGE', cell: coverage },
         { title: 'ORPHANS', cell: orphans, align: 'right' },
         { title: 'BEGAN', cell: (one) => one.plan?.removals.length ?? 0, align: 'right' },
-        { title: 'NOT CLEAN BECAUSE', cell: (one) => one.error ?? one.why.join('; ') },
+        {
+          title: 'NOT CLEAN BECAUSE',
+          cell: (one) =>
+            [
+              ...(one.error === null ? [] : [one.error]),
+              ...one.why.filter((why) => one.error === null || why !== 'the listing failed'),
+            ].join('; '),
+        },
       ],
       'no sweeps',
     )

@@ -1,17 +1,20 @@
 /** The engine: the pipelines on one store, started and stopped together. */
-import { hex, letterFirst, secret, uuidv7Hex } from '../lib/ids.ts'
-import type { InstallationId } from '../model/ids.ts'
+import { hex, uuidv7Hex } from '../lib/ids.ts'
 import type { Provider } from '../providers/contract.ts'
-import { ensureInstallation } from '../store/installation.ts'
 import type { Store } from '../store/store.ts'
 import { createAwake, type Awake } from './awake.ts'
 import type { EngineContext, Log } from './context.ts'
 import { expirePipeline } from './expire.ts'
+import { installationOf } from './installation.ts'
+import { withFeed } from './feed.ts'
 import { createPipeline } from './pipeline.ts'
 import { provisionPipeline } from './provision.ts'
 import { removePipeline } from './remove.ts'
 import { describeSelf, type Self } from './replica.ts'
+import { createRetention } from './retain.ts'
+import { createSealer } from './seal.ts'
 import { createSignals } from './signals.ts'
+import { defaultEventsTtlSeconds } from '../model/config.ts'
 import { sweepSettings, type SweepSettings } from '../model/sweep-settings.ts'
 import { createEnrolment } from './sweep/enrol.ts'
 import { sweepPipeline } from './sweep/index.ts'
@@ -29,6 +32,8 @@ export interface EngineOptions {
   version: string
   /** The settings of a provider's sweeps; default: those of an empty environment. */
   sweepSettings?: (provider: string) => SweepSettings
+  /** How long events are kept, in ms; 0 or less: they are logged and not stored (orphans R86). Default: 30 days. */
+  eventsTtlMs?: number
   /** false: no alive marks and no clock watch; for tests that move the database's clock. */
   watchClocks?: boolean
 }
@@ -45,9 +50,10 @@ export interface Engine {
 }
 
 export const createEngine = async (options: EngineOptions): Promise<Engine> => {
-  const { store, log } = options
-  const fresh = { installation_id: letterFirst(8) as InstallationId, secret: secret('') }
-  const installation = await store.write((tx) => ensureInstallation(tx, fresh))
+  const { log } = options
+  const eventsTtlMs = options.eventsTtlMs ?? defaultEventsTtlSeconds * 1000
+  const store = withFeed(options.store, eventsTtlMs, log)
+  const installation = await installationOf(store)
   const replicaId = `re_${uuidv7Hex(Date.now())}${hex(2)}`
   const self = describeSelf(replicaId, options.version)
   const awake = createAwake(store, self, log, options.watchClocks ?? true)
@@ -71,6 +77,8 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
     createPipeline(context, sweepPipeline(context)),
   ]
   const enrolment = createEnrolment(context)
+  const retention = createRetention(context, eventsTtlMs)
+  const sealer = createSealer(context)
   let running = false
   return {
     context,
@@ -80,12 +88,16 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
       await awake.start()
       for (const pipeline of pipelines) pipeline.start()
       enrolment.start()
+      retention.start()
+      sealer.start()
       running = true
     },
     async stop(graceMs = 10_000) {
       running = false
       enrolment.stop()
+      await retention.stop()
       await Promise.all(pipelines.map((pipeline) => pipeline.stop(graceMs)))
+      await sealer.stop()
       await awake.stop()
     },
     ready: () => running,

@@ -7,15 +7,15 @@ import type { InstanceRow } from '../store/instances.ts'
 import type { LeaseRow } from '../store/leases.ts'
 import { openRemovalsOf } from '../store/removals.ts'
 import type { Tx } from '../store/store.ts'
+import { isFound } from '../model/removal.ts'
 import type { RemovalId } from '../model/ids.ts'
+import type { FoundEvidence, RemovalEvidence } from '../model/removal-evidence.ts'
 import type { ReasonOf } from '../model/verdict-reasons.ts'
 import type { ResourceIdentity } from '../providers/contract.ts'
-import { event, instanceTarget, leaseTarget } from './record.ts'
+import { event, instanceTarget, leaseTarget, systemActor } from './record.ts'
 
 /** Why a removal was ordered; `orphan.…`: a sweep found it, and mode, quarantine, plan and limits let it pass. */
 export type RemovalCause = 'released' | 'expired' | 'cancelled' | 'create-interrupted' | 'leftover' | 'admin' | ReasonOf<'orphan'>
-
-export const isFound = (cause: string): boolean => cause.startsWith('orphan.')
 
 export interface Ended {
   /** Of the row, or of the ledger where the row is gone. */
@@ -26,7 +26,13 @@ export interface Ended {
   actor?: string
   /** What exactly goes, in order; default: the one resource that the attempt recorded. */
   members?: ResourceIdentity[]
+  /** What a sweep stood on. */
+  found?: FoundEvidence
 }
+
+/** Kept with the removal, for its receipt. */
+const evidenceOf = ({ actor, found }: Pick<Ended, 'actor' | 'found'>): string =>
+  JSON.stringify({ orderedBy: actor ?? systemActor, ...(found ? { found } : {}) } satisfies RemovalEvidence)
 
 /**
  * Opens a removal for each, unless the attempt has one open. The instance is `terminating` from now on, so that sweeps pass it over
@@ -47,7 +53,7 @@ export const openRemovals = async (tx: Tx, ended: readonly Ended[]): Promise<voi
   await insertEach(
     tx,
     'removals',
-    fresh.map(({ instance, lease, attempt, cause, members }) => ({
+    fresh.map(({ instance, lease, attempt, cause, members, ...ordered }) => ({
       id: `rm_${uuidv7Hex(tx.now)}` as RemovalId,
       version: 2,
       attempt_id: attempt.id,
@@ -74,6 +80,7 @@ export const openRemovals = async (tx: Tx, ended: readonly Ended[]): Promise<voi
       retry_at: null,
       held_by: null,
       polls: 0,
+      evidence: evidenceOf(ordered),
       due_at: tx.now,
       lock_owner: null,
       lock_until: null,

@@ -2,16 +2,27 @@
 import { uuidv7Hex, hex } from '../lib/ids.ts'
 import { isLive } from '../model/lease.ts'
 import type { AttemptId } from '../model/ids.ts'
-import { updateAttempt, type AttemptRow } from '../store/attempts.ts'
+import { attemptsOf, updateAttempt, type AttemptRow } from '../store/attempts.ts'
 import { unlocked } from '../store/due.ts'
 import { appendEvents } from '../store/events.ts'
 import { closeOwners } from '../store/ledger.ts'
+import { markGaveUp } from '../store/removals.ts'
 import type { Tx } from '../store/store.ts'
 import type { Held } from './pipeline.ts'
 import { reload, type ProvisionWork } from './provision-load.ts'
 import { event, leaseTarget, instanceTarget } from './record.ts'
 
+/** orphans R93: `terminated` only where every attempt of its ref ended absent. What is left of an earlier one is being taken back, and that proof ends it. */
 const terminate = async (tx: Tx, work: ProvisionWork): Promise<void> => {
+  const left = (await attemptsOf(tx, [work.instance.id])).filter((one) => one.outcome !== 'absent')
+  if (left.length > 0) {
+    await tx.db
+      .updateTable('instances')
+      .set({ ...unlocked(null), state: 'terminating', changed_at: tx.now })
+      .where('id', '=', work.instance.id)
+      .execute()
+    return markGaveUp(tx, [work.instance.id])
+  }
   await tx.db
     .updateTable('instances')
     .set({ ...unlocked(null), state: 'terminated', changed_at: tx.now, terminated_at: tx.now })

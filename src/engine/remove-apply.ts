@@ -1,8 +1,11 @@
 /** The guarded applies of a removal: each writes only under the fence of its lock, but for the answer to a call that was already made (I3, I7). */
+import { sql } from 'kysely'
 import { uuidv7Hex } from '../lib/ids.ts'
 import { redact } from '../lib/redact.ts'
 import { isLive } from '../model/lease.ts'
-import { heldBy, heldRecheckMs, pollDelayMs, retryDelayMs } from '../model/removal.ts'
+import { givenUpLookMs, heldBy, heldRecheckMs, nextTryMs, pollDelayMs, removalKind } from '../model/removal.ts'
+import type { RemovalEvidence } from '../model/removal-evidence.ts'
+import type { RemovalState } from '../model/wire.ts'
 import { appendAudit } from '../store/audit.ts'
 import { updateEach } from '../store/bulk.ts'
 import { stillHeld, unlocked } from '../store/due.ts'
@@ -40,6 +43,10 @@ export const lockAll = async (
   )
   return { mine, leases: new Map(leases.map((row) => [row.id, row])) }
 }
+
+/** What the removal stands on, said again by each intent: the chain then holds it too. */
+const evidenceOf = (removal: RemovalWork['removal']): RemovalEvidence | null =>
+  removal.evidence === null ? null : (JSON.parse(removal.evidence) as RemovalEvidence)
 
 export interface IntentOf {
   held: Held
@@ -108,6 +115,7 @@ export const writeIntents = async (tx: Tx, intents: readonly IntentOf[]): Promis
         fence: held.fence,
         attempt: work.attempt.id,
         lease: work.removal.lease_id,
+        evidence: evidenceOf(work.removal),
       },
     })),
   )
@@ -136,6 +144,29 @@ export const recordOutcome = (tx: Tx, outcomes: readonly OutcomeOf[]): Promise<v
       body: Object.fromEntries(
         Object.entries(answer).map(([key, value]) => [key, typeof value === 'string' ? redact(value) : (value as unknown)]),
       ),
+    })),
+  )
+
+export interface Proved {
+  work: RemovalWork
+  identity: ResourceIdentity
+  proof: string
+}
+
+/** By what the absence of a member was known, also where nothing was called: kept for ever, as the calls are. */
+export const recordProofs = (tx: Tx, proved: readonly Proved[]): Promise<void> =>
+  appendAudit(
+    tx,
+    proved.map(({ work, identity, proof }) => ({
+      id: `au_${uuidv7Hex(tx.now)}`,
+      kind: 'proof' as const,
+      intent_id: null,
+      removal_id: work.removal.id,
+      project: work.removal.project,
+      scope: work.removal.scope,
+      ref: work.removal.ref,
+      actor: systemActor,
+      body: { absent: identity, proof: redact(proof), evidence: work.removal.started_at === null ? evidenceOf(work.removal) : null },
     })),
   )
 
@@ -244,6 +275,17 @@ export const applyPoll = async (tx: Tx, held: Held, work: RemovalWork): Promise<
     .execute()
 }
 
+/** What gave up still stands: looked at again, ever less often. */
+export const applyLook = async (tx: Tx, held: Held, work: RemovalWork): Promise<void> => {
+  if ((await stillHeld(tx, 'removals', [held])).size === 0) return
+  const looks = work.removal.polls + 1
+  await tx.db
+    .updateTable('removals')
+    .set({ ...unlocked(tx.now + givenUpLookMs(looks)), polls: looks })
+    .where('id', '=', work.removal.id)
+    .execute()
+}
+
 export const applyHeld = async (tx: Tx, held: Held, work: RemovalWork, by: string): Promise<void> => {
   const { mine, leases } = await lockAll(tx, [{ held, work }])
   if (mine.size === 0) return
@@ -266,16 +308,33 @@ export interface Failed {
   contradiction: string | null
 }
 
-/** leases R40, R47: the lease keeps its state, and shows error and retry time; the next try comes exactly `retryDelayMs` later. */
+/**
+ * leases R40, R47: the lease keeps its state, and shows error and retry time; the next try comes exactly `retryDelayMs` later. Where no lease holds the
+ * instance it comes after 30 s (orphans R88), on one clock from the first failure or acceptance (R90).
+ */
 export const applyFailed = async (tx: Tx, { held, work, error, contradiction }: Failed): Promise<void> => {
   const { mine, leases } = await lockAll(tx, [{ held, work }])
   if (mine.size === 0) return
   const failures = work.removal.failures + 1
-  const retryAt = tx.now + retryDelayMs(failures)
-  const state = work.removal.state === 'verifying' ? 'removing' : work.removal.state
+  const kind = removalKind({ cause: work.removal.cause, leaseId: work.removal.lease_id })
+  const retryAt = tx.now + nextTryMs(kind, failures)
+  const firstFailedAt = work.removal.first_failed_at ?? (kind === 'unheld' ? work.removal.accepted_at : null) ?? tx.now
+  // Not what was loaded: the intent of this very try has moved it on.
+  const state = sql<RemovalState>`case when started_at is null then 'preparing' else 'removing' end`
   await tx.db
     .updateTable('removals')
-    .set({ ...unlocked(retryAt), state, failures, error, failed_at: tx.now, retry_at: retryAt, held_by: null, accepted_at: null, polls: 0 })
+    .set({
+      ...unlocked(retryAt),
+      state,
+      failures,
+      first_failed_at: firstFailedAt,
+      error,
+      failed_at: tx.now,
+      retry_at: retryAt,
+      held_by: null,
+      accepted_at: null,
+      polls: 0,
+    })
     .where('id', '=', work.removal.id)
     .execute()
   const about = { project: work.removal.project, targets: targetsOf(work, leases.get(work.removal.lease_id ?? '')) }
@@ -298,7 +357,15 @@ export const needsPerson = async (tx: Tx, held: Held, work: RemovalWork, error: 
   const lease = leases.get(work.removal.lease_id ?? '')
   await tx.db
     .updateTable('removals')
-    .set({ ...unlocked(null), error, failures: work.removal.failures + 1, failed_at: tx.now, retry_at: null, held_by: null })
+    .set({
+      ...unlocked(null),
+      error,
+      failures: work.removal.failures + 1,
+      first_failed_at: work.removal.first_failed_at ?? tx.now,
+      failed_at: tx.now,
+      retry_at: null,
+      held_by: null,
+    })
     .where('id', '=', work.removal.id)
     .execute()
   if (endsLease(work, lease))

@@ -5,10 +5,11 @@ import type { Contradiction, ResourceIdentity } from '../providers/contract.ts'
 import { updateEach } from '../store/bulk.ts'
 import { appendEvents } from '../store/events.ts'
 import { closeOwners } from '../store/ledger.ts'
+import { closeGivenUp, markGaveUp } from '../store/removals.ts'
 import type { Tx } from '../store/store.ts'
 import type { Held } from './pipeline.ts'
 import { event, reportContradictions, resolveAbout } from './record.ts'
-import { expireLive, lockAll, targetsOf } from './remove-apply.ts'
+import { expireLive, lockAll, recordProofs, targetsOf } from './remove-apply.ts'
 import type { RemovalWork } from './remove-load.ts'
 
 export interface Gone {
@@ -80,6 +81,11 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefin
       null,
     ]),
   )
+  await recordProofs(tx, gone)
+  await closeGivenUp(
+    tx,
+    gone.map(({ work }) => work.attempt.id),
+  )
   const ended = await unheldInstances(tx, gone)
   await updateEach(
     tx,
@@ -95,6 +101,11 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefin
   await closeOwners(
     tx,
     gone.filter((one) => ended.has(one.work.removal.instance_id)).map((one): Ref => one.work.removal.ref),
+  )
+  // The last that was tried for the others is over; what gave up of them is for sweeps (orphans R91).
+  await markGaveUp(
+    tx,
+    gone.map(({ work }) => work.removal.instance_id).filter((id) => !ended.has(id)),
   )
   const withLeases = gone.map((item) => ({ ...item, lease: leases.get(item.work.removal.lease_id ?? '') }))
   await expireLive(tx, withLeases)

@@ -10,6 +10,8 @@ export interface RemovalWork {
   removal: RemovalRow
   attempt: AttemptRow
   config: Record<string, unknown>
+  /** Its row is gone: nobody can say by which configuration the account is reached (orphans R92). */
+  backendMissing: boolean
   target: RemovalTarget
   holds: HoldFacts[]
   frozenScopes: string[]
@@ -51,6 +53,7 @@ export const loadRemovals = async (store: Store, ids: readonly string[]): Promis
       return {
         removal,
         attempt,
+        backendMissing: !configs.has(`${removal.project}/${removal.backend}`),
         config: JSON.parse(configs.get(`${removal.project}/${removal.backend}`) ?? '{}') as Record<string, unknown>,
         holds,
         frozenScopes,

@@ -3,6 +3,7 @@ import type { ResourceIdentity } from '../providers/contract.ts'
 import { unlocked, stillHeld } from '../store/due.ts'
 import type { RemovalRow } from '../store/removals.ts'
 import type { Tx } from '../store/store.ts'
+import { recordProofs } from './remove-apply.ts'
 import type { Gone } from './remove-gone.ts'
 
 const bound = (removal: RemovalRow): ResourceIdentity[] =>
@@ -22,7 +23,7 @@ export const isLastMember = (removal: RemovalRow, member: ResourceIdentity): boo
 }
 
 /** One member is proved gone: written before the next is touched, and only ever appended to. */
-export const applyProgress = async (tx: Tx, { held, work, identity }: Pick<Gone, 'held' | 'work' | 'identity'>): Promise<void> => {
+export const applyProgress = async (tx: Tx, { held, work, identity, proof }: Omit<Gone, 'contradictions'>): Promise<void> => {
   if ((await stillHeld(tx, 'removals', [held])).size === 0) return
   const progress = [...done(work.removal), identity.immutableId]
   await tx.db
@@ -40,4 +41,5 @@ export const applyProgress = async (tx: Tx, { held, work, identity }: Pick<Gone,
     })
     .where('id', '=', work.removal.id)
     .execute()
+  await recordProofs(tx, [{ work, identity, proof }])
 }

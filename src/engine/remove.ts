@@ -5,7 +5,8 @@
 import { coalesce } from '../lib/coalesce.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import { errorText, redact } from '../lib/redact.ts'
-import { heldBy, preflight, resourceKey } from '../model/removal.ts'
+import { protectedNow } from '../model/fresh-protection.ts'
+import { heldBy, isFound, preflight, resourceKey } from '../model/removal.ts'
 import { judgeLookUp } from '../model/provision.ts'
 import { identityColumns, identityOf, updateAttempt } from '../store/attempts.ts'
 import type { Contradiction, Provider, ReadOutcome, RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
@@ -18,6 +19,7 @@ import {
   applyAccepted,
   applyFailed,
   applyHeld,
+  applyLook,
   applyPoll,
   applyPutOff,
   needsPerson,
@@ -27,8 +29,8 @@ import {
   type Failed,
   type IntentOf,
 } from './remove-apply.ts'
+import { applyGiveUp, budgetIsOver, kindOf, notProvedYet } from './remove-giveup.ts'
 import { applyProgress, currentMember, isLastMember } from './remove-members.ts'
-import { isFound } from './open-removals.ts'
 import { loadRemovals, type RemovalWork } from './remove-load.ts'
 
 /** An accepted removal whose resource still stands after so long has failed. */
@@ -36,7 +38,14 @@ const acceptedButThereMs = 300_000
 
 type Judged =
   | { kind: 'absent'; proof: string; contradictions: Contradiction[] }
-  | { kind: 'present'; existence: 'exists' | 'going' | 'gone'; contradictions: Contradiction[]; fingerprint: Record<string, unknown> }
+  | {
+      kind: 'present'
+      existence: 'exists' | 'going' | 'gone'
+      contradictions: Contradiction[]
+      fingerprint: Record<string, unknown>
+      /** What stands against taking it back now, if a sweep found it. */
+      protectedBy: string | null
+    }
   | { kind: 'failed'; error: string; contradiction: boolean }
 
 const judge = (work: RemovalWork, identity: ResourceIdentity, read: ReadOutcome, installation: string): Judged => {
@@ -57,6 +66,7 @@ const judge = (work: RemovalWork, identity: ResourceIdentity, read: ReadOutcome,
         existence: found.existence,
         contradictions: read.contradictions,
         fingerprint: { resource: found.resource, tags: found.tags, state: found.providerState },
+        protectedBy: protectedNow(found),
       }
     }
   }
@@ -96,9 +106,20 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     await store.write((tx) => applyProgress(tx, one))
     signals.wake('remove')
   }
+  const settle = (work: RemovalWork): void => {
+    if (work.removal.lease_id) signals.changed(work.removal.lease_id)
+  }
+
+  const giveUp = async (held: Held, work: RemovalWork, error: string, contradiction = false): Promise<void> => {
+    const mode = context.sweepSettings(work.removal.provider).mode.value
+    const provider = context.providers.get(work.removal.provider)
+    await store.write((tx) => applyGiveUp(tx, { held, work, error, mode, provider, contradiction }))
+    settle(work)
+  }
   const failed = async (failure: Failed): Promise<void> => {
     const error = redact(failure.error)
-    log.warn({ removal: failure.held.id, error }, 'a removal failed')
+    const { held, work, contradiction } = failure
+    if (budgetIsOver(work, await store.now())) return giveUp(held, work, error, contradiction !== null)
     await store.write((tx) => applyFailed(tx, { ...failure, error }))
   }
 
@@ -159,8 +180,18 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     return value === 'delete' ? null : `mode ${value}`
   }
 
-  const settle = (work: RemovalWork): void => {
-    if (work.removal.lease_id) signals.changed(work.removal.lease_id)
+  /** Has it gone by other hands? Read, and nothing else: taking it back is the sweeps' matter now, or a person's. */
+  const lookAtGivenUp = async (held: Held, work: RemovalWork): Promise<void> => {
+    const { removal } = work
+    const later = (): Promise<void> => store.write((tx) => applyLook(tx, held, work))
+    const provider = context.providers.get(removal.provider)
+    const identity = currentMember(removal) ?? identityOf(work.attempt)
+    if (!provider || !identity || work.backendMissing) return later()
+    if ((await reach(provider, work.config, removal.scope, held.signal)) !== null) return later()
+    const judged = judge(work, identity, await read(work, provider, identity, held.signal), installation)
+    if (judged.kind !== 'absent') return later()
+    await finish({ held, work, identity, proof: judged.proof, contradictions: judged.contradictions })
+    settle(work)
   }
 
   const process = async (held: Held): Promise<void> => {
@@ -170,6 +201,9 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
       return store.write((tx) =>
         needsPerson(tx, held, work, `a removal of version ${work.removal.version} is not known here: nothing was touched`),
       )
+    if (work.removal.state === 'gave-up') return lookAtGivenUp(held, work)
+    if (work.backendMissing && kindOf(work) === 'unheld')
+      return giveUp(held, work, `backend ${work.removal.backend} does not exist any more`)
     const holder = heldBy(work.target, work.holds, work.frozenScopes) ?? stoppedByMode(work)
     const provider = providerOf(context, work.removal.provider)
     const unreached = await reach(provider, work.config, work.removal.scope, held.signal)
@@ -199,9 +233,16 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     }
     const now = await store.now()
     if (work.removal.state === 'verifying' && work.removal.accepted_at !== null) {
+      if (budgetIsOver(work, now)) return giveUp(held, work, notProvedYet)
+      log.debug({ removal: held.id, state: judged.existence }, 'accepted, and not proved gone yet')
       const overdue = judged.existence === 'exists' && now - work.removal.accepted_at > acceptedButThereMs
       if (!overdue) return store.write((tx) => applyPoll(tx, held, work))
       return failed({ held, work, error: 'the provider accepted the removal, and the resource still stands', contradiction: null })
+    }
+    // What its holder gave up goes whatever its labels say; what was found and is kept by now waits for a person.
+    if (isFound(work.removal.cause) && judged.protectedBy !== null) {
+      const by = judged.protectedBy
+      return store.write((tx) => applyHeld(tx, held, work, by))
     }
     const intent = await intend({ held, work, identity, fingerprint: judged.fingerprint })
     if (intent.kind === 'held') return store.write((tx) => applyHeld(tx, held, work, intent.by))

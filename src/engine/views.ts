@@ -3,6 +3,7 @@ import { stuckAfter, cleanupState } from '../model/removal.ts'
 import { isLive } from '../model/lease.ts'
 import type { AttemptView, CleanupView, InstanceView, LeaseView } from '../model/wire.ts'
 import { attemptsOf, type AttemptRow } from '../store/attempts.ts'
+import { rowsIn } from '../store/bulk.ts'
 import { instancesByIds, type InstanceRow } from '../store/instances.ts'
 import type { LeaseRow } from '../store/leases.ts'
 import { removalsOfLeases, type RemovalRow } from '../store/removals.ts'
@@ -138,12 +139,10 @@ const attemptView = (row: AttemptRow): AttemptView => ({
 })
 
 export const instanceViews = async (session: Session, instances: readonly InstanceRow[]): Promise<InstanceView[]> => {
-  const attempts = Map.groupBy(
-    await attemptsOf(
-      session,
-      instances.map((row) => row.id),
-    ),
-    (row) => row.instance_id,
+  const ids = instances.map((row) => row.id)
+  const attempts = Map.groupBy(await attemptsOf(session, ids), (row) => row.instance_id)
+  const errors = new Map(
+    (await rowsIn(session, 'removals', 'instance_id', ids, { order: ['opened_at', 'id'] })).map((row) => [row.instance_id, row.error]),
   )
   return instances.map((row) => {
     const own = attempts.get(row.id) ?? []
@@ -164,6 +163,8 @@ export const instanceViews = async (session: Session, instances: readonly Instan
       createdAt: iso(row.created_at),
       changedAt: iso(row.changed_at),
       terminatedAt: isoOrNull(row.terminated_at),
+      gaveUpAt: isoOrNull(row.gave_up_at),
+      removalError: errors.get(row.id) ?? null,
       attempts: own.map(attemptView),
     }
   })

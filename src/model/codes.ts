@@ -10,6 +10,18 @@ interface Entry<Payload> {
 }
 const entry = <Payload>(level: Level, text: (payload: Payload) => string): Entry<Payload> => ({ level, text })
 
+interface GaveUp {
+  name: string
+  id: string
+  backend: string
+  /** How long it was tried; 0: there was nothing to try it with. */
+  minutes: number
+  error: string
+}
+const sentence = (text: string): string => `${`${text}`.trim().replace(/\.+$/, '')}.`
+const gaveUp = (p: GaveUp): string =>
+  `Gave up terminating instance ${p.name} (${p.id}) on ${p.backend} after ${p.minutes} min: ${sentence(p.error)}`
+
 export const eventCodes = {
   'lease.created': entry<{ provider: string; ttlSeconds: number; idleSeconds: number }>(
     'info',
@@ -48,6 +60,9 @@ export const eventCodes = {
   'removal.held': entry<{ by: string }>('warning', (p) => `Removal held back by ${p.by}`),
   'removal.gone': entry<{ cloudId: string; proof: string }>('info', (p) => `${p.cloudId} proved gone: ${p.proof}`),
   'removal.needs-person': entry<{ error: string }>('error', (p) => `Removal stopped until a person decides: ${p.error}`),
+  // orphans R96, R97: these two name what they are about, because they are read by themselves.
+  'terminate.gave-up.cleanup-retries': entry<GaveUp>('warning', (p) => `${gaveUp(p)} Orphan cleanup will retry deleting it.`),
+  'terminate.gave-up.manual': entry<GaveUp & { how: string }>('error', (p) => `${gaveUp(p)} Terminate it manually: ${sentence(p.how)}`),
   'finding.opened': entry<{ code: string; message: string }>('warning', (p) => `Finding ${p.code}: ${p.message}`),
   'finding.changed': entry<{ code: string; message: string }>('warning', (p) => `Finding ${p.code} changed: ${p.message}`),
   'finding.standing': entry<{ code: string; message: string; timesSeen: number }>(
@@ -78,6 +93,10 @@ export const eventCodes = {
     (p) => `Removals stopped in ${p.scope === '*' ? 'every scope' : p.scope}: ${p.reason}`,
   ),
   'freeze.removed': entry<{ scope: string }>('info', (p) => `Removals go on in ${p.scope === '*' ? 'every scope' : p.scope}`),
+  'sweep.let-pass': entry<{ why: string; reason: string }>(
+    'warning',
+    (p) => `Implausible counts let pass for one sweep (${p.why}): ${p.reason}`,
+  ),
   'token.created': entry<{ role: string }>('info', (p) => `Token with role ${p.role} made`),
   'token.revoked': entry<Record<never, never>>('info', () => 'Token revoked'),
   'project.created': entry<Record<never, never>>('info', () => 'Project made'),
@@ -91,6 +110,9 @@ export const eventCodes = {
 
 export type EventCode = keyof typeof eventCodes
 export type EventPayload<C extends EventCode> = Parameters<(typeof eventCodes)[C]['text']>[0]
+
+/** orphans R86: the events of a deletion are kept for ever, at any setting, as its audit records are. */
+export const isLasting = (code: string): boolean => code.startsWith('removal.') || code.startsWith('terminate.')
 
 /** One line, whatever a provider or a user put into the payload. */
 export const eventText = <C extends EventCode>(code: C, payload: EventPayload<C>): string =>
@@ -111,6 +133,7 @@ export const findingCodes = {
   missing: 'A box is gone, and nothing of ours removed it.',
   'scope-stranded': 'The account behind a backend is no longer the one that its boxes are in.',
   'denied-kind': 'A kind of resource may not be listed, so nothing is known of it.',
+  'counts-implausible': 'A listing shows so much less than it should that nothing is concluded from it.',
   'plan-waiting': 'A plan of removals is beyond the limits and waits for a person.',
   'removal-needs-person': 'A removal can not succeed without a person.',
 } as const

@@ -2,6 +2,7 @@
  * Settings and where each came from. Pure: flags, environment and the parsed file come in, values with their origin go out.
  * Precedence is flag, environment, file, default. An empty environment variable counts as unset.
  */
+import { parseDuration } from '../lib/duration.ts'
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
@@ -24,6 +25,8 @@ export interface Settings {
   /** null: SQLite in the data folder. */
   databaseUrl: Setting<string | null>
   logLevel: Setting<LogLevel>
+  /** How long events are kept, in seconds; 0 or less: they are logged and not stored (orphans R86). */
+  eventsTtlSeconds: Setting<number>
   /** Project of new leases where none is named; null: the one of the token. */
   project: Setting<string | null>
 }
@@ -50,7 +53,7 @@ export type ConfigResult = { ok: true; settings: Settings } | { ok: false; probl
 type Read<T> = { ok: true; value: T } | { ok: false; problem: string }
 interface Definition<T> {
   environment: string
-  /** null: not on the command line; a secret there would show in the process table. */
+  /** null: not on the command line; a secret there would show in the process table, and a rule of the house belongs in its file. */
   flag: string | null
   secret?: 'whole' | 'password'
   isPath?: true
@@ -89,6 +92,14 @@ const readLogLevel = (value: string): Read<LogLevel> => {
   return level ? good(level) : bad(`must be one of ${logLevels.join(', ')}`)
 }
 
+/** decisions: 30 days. The events of a deletion and audit records are kept for ever, at any setting. */
+export const defaultEventsTtlSeconds = 30 * 86_400
+
+const readSeconds = (value: string): Read<number> => {
+  const read = parseDuration(value, { bare: 'seconds' })
+  return read.ok ? good(read.milliseconds / 1000) : bad(read.problem)
+}
+
 const definitions: { [Name in SettingName]: Definition<Settings[Name]['value']> } = {
   data: {
     environment: 'LEASEHOLD_DATA',
@@ -118,6 +129,7 @@ const definitions: { [Name in SettingName]: Definition<Settings[Name]['value']> 
   },
   databaseUrl: { environment: 'LEASEHOLD_DATABASE_URL', flag: null, secret: 'password', read: readDatabaseUrl, fallback: () => null },
   logLevel: { environment: 'LEASEHOLD_LOG_LEVEL', flag: '--log-level', read: readLogLevel, fallback: () => 'info' },
+  eventsTtlSeconds: { environment: 'LEASEHOLD_EVENTS_TTL_SECONDS', flag: null, read: readSeconds, fallback: () => defaultEventsTtlSeconds },
   project: {
     environment: 'LEASEHOLD_PROJECT',
     flag: '--project',

@@ -1,10 +1,12 @@
 /** Why something is judged as it is: the evidence as a tree, what holds it back and until when, and what would change the verdict. */
+import { counted } from '../lib/counted.ts'
 import { briefDuration } from '../lib/duration.ts'
 import type { Fact } from './evidence.ts'
 import type { PlanDecision } from './limits.ts'
 import { eligibleAt, inventoriesMissing, isEligible, type Quarantine } from './quarantine.ts'
 import type { SweepMode } from './sweep-settings.ts'
 import { reasonOf } from './verdict-reasons.ts'
+import type { VerdictKind } from './verdict-reasons.ts'
 import type { Verdict } from './verdict.ts'
 
 export interface ExplanationNode {
@@ -52,14 +54,31 @@ const node = (source: string, at: number | null, fact: string, children: readonl
 
 const quarantineNode = (quarantine: Quarantine, input: ExplainInput): ExplanationNode =>
   node('quarantine', quarantine.firstSeenAt, 'the same fingerprint has stood since', [
-    node('quarantine', quarantine.lastSeenAt, `${quarantine.timesSeen} complete inventories showed it unchanged, the last one`),
+    node(
+      'quarantine',
+      quarantine.lastSeenAt,
+      `${counted(quarantine.timesSeen, 'complete inventory', 'complete inventories')} showed it unchanged, the last one`,
+    ),
     node('quarantine', input.now, `grace is ${briefDuration(input.graceMs)}`),
   ])
+
+/** Why a verdict other than orphan takes nothing back: the rule, as the verdict's own text gives the case. */
+const rules: Record<Exclude<VerdictKind, 'orphan'>, string> = {
+  tracked: 'what an active instance has is never taken back',
+  held: 'what somebody holds is never taken back',
+  inFlight: 'nothing is taken back while somebody may be at work on it',
+  settling: 'nothing is judged so close to a change',
+  missing: 'nothing is taken back because something else is not shown',
+  foreign: 'what is not ours is never touched',
+  contradiction: 'what contradicts itself is never touched: a person decides',
+  protected: 'what is protected, or may be, is never taken back',
+  unseen: 'nothing is concluded from what a listing does not show',
+}
 
 /** In the order in which it would have to be overcome. */
 const holdsBack = (input: ExplainInput): HeldBack[] => {
   const { verdict, quarantine, plan } = input
-  if (verdict.kind !== 'orphan') return [{ what: reasonOf(verdict.reason).text, until: verdict.until }]
+  if (verdict.kind !== 'orphan') return [{ what: rules[verdict.kind], until: verdict.until }]
   const held: HeldBack[] = []
   if (input.stoppedBy !== null) held.push({ what: input.stoppedBy, until: null })
   if (input.mode !== 'delete') held.push({ what: `the mode is ${input.mode}: sweeps remove nothing`, until: null })
@@ -67,7 +86,7 @@ const holdsBack = (input: ExplainInput): HeldBack[] => {
   else if (!isEligible(quarantine, input.graceMs, input.now)) {
     const missing = inventoriesMissing(quarantine, input.graceMs)
     held.push({
-      what: `quarantine: ${missing} more complete ${missing === 1 ? 'inventory' : 'inventories'} must show it unchanged, the last at or after its end`,
+      what: `quarantine: ${counted(missing, 'more complete inventory', 'more complete inventories')} must show it unchanged, the last at or after its end`,
       until: eligibleAt(quarantine, input.graceMs),
     })
   }

@@ -43,7 +43,7 @@ export interface Expectation {
   seen: number
   /** Of those not seen, how many an exact read has proved absent since: they explain themselves. */
   explained: number
-  /** Resources whose tags could be read in an earlier listing and that this one showed again. */
+  /** Resources whose tags could be read in the last plausible listing of their cell, as far as this one can have shown them again (`tag-shape.ts`). */
   hadTags: number
   /** Of these, how many have unreadable tags now. */
   unreadable: number
@@ -76,8 +76,27 @@ export interface ListingReport {
 
 export const cellKey = (location: string, kind: string): string => `${location}\n${kind}`
 
+/** A person lets one sweep pass, and exactly the counts that were shown to that person. */
+export interface LetPass {
+  by: string
+  reason: string
+  /** `countsText` of them. */
+  numbers: string
+}
+
+export const countsText = (counts: Omit<Expectation, 'letPassBy'>): string =>
+  JSON.stringify([counts.expected, counts.seen, counts.explained, counts.hadTags, counts.unreadable])
+
+/** Who lets these counts pass; null: nobody, also when other counts were let pass. */
+export const letPassBy = (pass: LetPass | null, counts: Omit<Expectation, 'letPassBy'>): string | null =>
+  pass !== null && pass.numbers === countsText(counts) ? pass.by : null
+
 /** Fewer expected refs than this say nothing by being missed (decisions, guard on counts). */
 const guardedFrom = 5
+
+/** How many of the unseen an exact read has to prove absent before the guard on refs lets the rest be believed; 0: none. */
+export const readsNeeded = ({ expected, seen }: Pick<Expectation, 'expected' | 'seen'>): number =>
+  expected < guardedFrom ? 0 : Math.max(0, Math.ceil((expected * 4) / 5) - seen)
 
 /** decisions, guard on counts; case I2: tags that can't be read are not tags that are not there. */
 export const judgeCounts = (counts: Expectation): Guard => {

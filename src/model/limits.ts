@@ -42,6 +42,36 @@ export const canaryAfter = (before: Canary, batch: { gone: number; failed: numbe
   return { stage: grown ? ((before.stage + 1) as 1 | 2) : before.stage, inFlight }
 }
 
+/** One removal that a sweep began, as its row tells it. */
+export interface Begun extends Pick<PlanEntry, 'provider' | 'kind' | 'rule'> {
+  /** ms; those of one plan began together. */
+  openedAt: number
+  gone: boolean
+  /** Did any of its tries fail, also when a later one went well? */
+  failed: boolean
+}
+
+/**
+ * How far each (provider, kind, rule) is trusted, from what was begun so far. One that failed is no longer in flight: it teaches caution, and holds nothing
+ * else back (orphans R72).
+ */
+export const canariesOf = (begun: readonly Begun[]): Map<string, Canary> => {
+  const canaries = new Map<string, Canary>()
+  const batches = Map.groupBy(
+    begun.toSorted((a, b) => a.openedAt - b.openedAt),
+    (one) => `${one.openedAt} ${canaryKey(one)}`,
+  )
+  for (const batch of batches.values()) {
+    const key = canaryKey(batch[0] as Begun)
+    const before = canaries.get(key) ?? freshCanary
+    const failed = batch.filter((one) => one.failed).length
+    const inFlight = batch.filter((one) => !one.failed && !one.gone).length
+    const after = canaryAfter(before, { gone: batch.filter((one) => one.gone).length, failed, inFlight })
+    canaries.set(key, { stage: after.stage, inFlight: before.inFlight + inFlight })
+  }
+  return canaries
+}
+
 export interface PlanContext {
   /** Groups of ours that exist in the scope, the plan's included. */
   oursInScope: number
@@ -124,12 +154,13 @@ export const planRemovals = <E extends PlanEntry>(
   const limit = beyond(entries.length, context, policy)
   if (limit) {
     const wait = limit.limit === 'day' ? ', or wait until fewer were begun in the last 24 h' : ''
+    const most = limit.allowed === 0 ? 'all of them' : `all but ${limit.allowed} of them`
     return {
       kind: 'wait',
       id,
       entries,
       ...limit,
-      whatToDo: `look through it and approve exactly this plan by its id ${id}${wait}; a hold keeps single resources out of it`,
+      whatToDo: `look through it; no command approves a plan yet, so hold ${most} or remove some by hand${wait}`,
     }
   }
   const { now, later } = staged(entries, context.canaries)

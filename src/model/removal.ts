@@ -1,4 +1,5 @@
 /** When a removal is tried again, and what a fresh read or an answer means for it. */
+import type { SweepMode } from './sweep-settings.ts'
 import type { RemovalState } from './wire.ts'
 
 const retryMs = 300_000
@@ -17,6 +18,61 @@ export const heldRecheckMs = 60_000
  */
 export const retryDelayMs = (failures: number): number =>
   failures <= steadyFailures ? retryMs : Math.min(longestRetryMs, retryMs * 2 ** (failures - steadyFailures))
+
+/**
+ * Who wants it, and so how long it is tried. `ordered`: a lease's end or holder; never given up (leases R40). `unheld`: nobody holds the instance, as in the
+ * rollback of a create; given up after 15 min (orphans R88-R91). `found`: a sweep's; never given up, because whatever is left is found again (orphans R98).
+ */
+export type RemovalKind = 'ordered' | 'unheld' | 'found'
+
+/** `orphan.…`: a sweep found it, and mode, quarantine, plan and limits let it pass. */
+export const isFound = (cause: string): boolean => cause.startsWith('orphan.')
+
+/** The lease of an interrupted create has failed: it is linked, and orders nothing. */
+export const removalKind = (removal: { cause: string; leaseId: string | null }): RemovalKind => {
+  if (isFound(removal.cause)) return 'found'
+  return removal.leaseId !== null && removal.cause !== 'create-interrupted' ? 'ordered' : 'unheld'
+}
+
+/** orphans R88: counted from the end of the last try. */
+export const unheldRetryMs = 30_000
+/** orphans R89: from the first failure, or from the first acceptance where none came before it (R90). */
+export const giveUpBudgetMs = 900_000
+
+/** From when the budget counts; null: nothing has failed and nothing was accepted. */
+export const budgetSince = (removal: { firstFailedAt: number | null; acceptedAt: number | null }): number | null =>
+  removal.firstFailedAt === null || removal.acceptedAt === null
+    ? (removal.firstFailedAt ?? removal.acceptedAt)
+    : Math.min(removal.firstFailedAt, removal.acceptedAt)
+
+/** orphans R89: would the next try come after the budget? */
+export const givesUp = (since: number, now: number): boolean => now + unheldRetryMs >= since + giveUpBudgetMs
+
+/** How long until the next try of a removal that failed just now; `failures` in a row, this one included. */
+export const nextTryMs = (kind: RemovalKind, failures: number): number => (kind === 'unheld' ? unheldRetryMs : retryDelayMs(failures))
+
+/** Until the next look whether what was given up has gone by other hands, or late: 60 s, doubling to 1 h. It is only read; nothing is called. */
+export const givenUpLookMs = (looks: number): number => Math.min(3_600_000, 60_000 * 2 ** looks)
+
+export interface GiveUpFacts {
+  /** The effective mode of that provider. */
+  mode: SweepMode
+  /** Can sweeps see it at all (orphans R17)? */
+  lists: boolean
+  /** A hold, a freeze or a keep that bars found removals; null: nothing does. */
+  protectedBy: string | null
+  /** Ours could not be proved: a sweep will not touch it either (I6). */
+  contradiction: boolean
+}
+
+/** orphans R96, R97: cleanup is promised only where it will really come. */
+export const giveUpCode = (facts: GiveUpFacts): 'terminate.gave-up.cleanup-retries' | 'terminate.gave-up.manual' =>
+  facts.mode === 'delete' && facts.lists && facts.protectedBy === null && !facts.contradiction
+    ? 'terminate.gave-up.cleanup-retries'
+    : 'terminate.gave-up.manual'
+
+/** Is somebody still trying? One that gave up stands until its absence is proved, and bars no other removal of the same attempt. */
+export const isOpenRemoval = (state: RemovalState): boolean => state !== 'gone' && state !== 'gave-up'
 
 /** Between two looks for proof after a removal was accepted. */
 export const pollDelayMs = (polls: number): number => Math.min(longestPollMs, firstPollMs * 2 ** polls)
@@ -106,7 +162,7 @@ export const cleanupState = (
   removal: { state: RemovalState; failedAt: number | null; heldBy: string | null } | null,
 ): 'none' | RemovalState | 'failed' | 'held' => {
   if (!removal) return 'none'
-  if (removal.state === 'gone') return 'gone'
+  if (removal.state === 'gone' || removal.state === 'gave-up') return removal.state
   if (removal.heldBy !== null) return 'held'
   return removal.failedAt !== null ? 'failed' : removal.state
 }

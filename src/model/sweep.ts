@@ -1,4 +1,5 @@
 /** When a cleanup lists, how a sweep ended, and when the next one is due (orphans R35-R44, R68, R76-R81; leases R54, R60). Times in ms. */
+import { counted } from '../lib/counted.ts'
 import { cellsNot, type Inventory } from './inventory.ts'
 import type { SweepMode } from './sweep-settings.ts'
 import { reasonOf, type VerdictReason } from './verdict-reasons.ts'
@@ -98,28 +99,33 @@ export interface Ended {
 export const sweepOutcome = (facts: SweepFacts): Ended => {
   const failed: string[] = []
   if (facts.listing === 'raised') failed.push('the listing failed')
-  if (facts.deletionsFailed > 0) failed.push(`${facts.deletionsFailed} deletions failed`)
+  if (facts.deletionsFailed > 0) failed.push(`${counted(facts.deletionsFailed, 'deletion')} failed`)
   if (failed.length > 0) return { outcome: 'failed', why: failed }
   const why: string[] = []
-  const count = (number: number, text: string): void => void (number > 0 && why.push(`${number} ${text}`))
+  const count = (number: number, one: string, many: string): void => void (number > 0 && why.push(counted(number, one, many)))
   if (facts.listing === 'stranded') why.push('the account is not the one of the ledger')
   if (facts.inventory) {
-    count(cellsNot(facts.inventory, 'complete').filter((cell) => cell.state.kind === 'partial').length, 'cells were not listed completely')
+    count(
+      cellsNot(facts.inventory, 'complete').filter((cell) => cell.state.kind === 'partial').length,
+      'cell was not listed completely',
+      'cells were not listed completely',
+    )
     if (facts.inventory.guard.kind === 'tripped') why.push(`the counts are implausible: ${facts.inventory.guard.why}`)
   }
-  count(facts.newlyDenied, 'kinds may not be listed')
+  count(facts.newlyDenied, 'kind may not be listed', 'kinds may not be listed')
   const skipped = Object.entries(facts.verdicts).filter(([reason]) => !reasonOf(reason as VerdictReason).settled)
   count(
     skipped.reduce((sum, [, number]) => sum + number, 0),
+    'group was skipped',
     'groups were skipped',
   )
-  count(facts.deletionsInProgress, 'deletions are in progress')
+  count(facts.deletionsInProgress, 'deletion is in progress', 'deletions are in progress')
   // Also in report mode: as clean, the gate would close before the second inventory (orphans R77).
-  count(facts.inQuarantine, 'orphans are in quarantine')
-  count(facts.awaitingApproval, 'orphans wait for an approval')
-  count(facts.awaitingLimit, 'orphans wait for a limit')
-  count(facts.changed, 'orphans changed and were dropped')
-  count(facts.notSeen ?? 0, 'boxes were not seen, and a second look decides')
+  count(facts.inQuarantine, 'orphan is in quarantine', 'orphans are in quarantine')
+  count(facts.awaitingApproval, 'orphan waits for an approval', 'orphans wait for an approval')
+  count(facts.awaitingLimit, 'orphan waits for a limit', 'orphans wait for a limit')
+  count(facts.changed, 'orphan changed and was dropped', 'orphans changed and were dropped')
+  count(facts.notSeen ?? 0, 'box was not seen, and a second look decides', 'boxes were not seen, and a second look decides')
   return { outcome: why.length > 0 ? 'unsettled' : 'clean', why }
 }
 
@@ -168,6 +174,31 @@ const circuitMinutes = [5, 15, 45, 60] as const
 /** leases R60: how long a scope is left alone after so many failures in a row; 0: its circuit is closed. */
 export const circuitOpenMs = (failures: number): number =>
   failures < 3 ? 0 : (circuitMinutes[Math.min(failures - 3, circuitMinutes.length - 1)] as number) * 60_000
+
+/** One account's listings, whichever backend they were for (leases R60). No circuit: the last one went well. */
+export interface Circuit {
+  /** In a row. */
+  failures: number
+  /** When the newest of them was noted. */
+  failedAt: number
+  /** Null: fewer failures than open it. */
+  openUntil: number | null
+}
+
+/**
+ * leases R60: one more failed listing. One that began before the newest failure was noted is the same failure, seen by another backend: ten backends of an
+ * account that is down for a minute do not open its circuit by themselves.
+ */
+export const circuitAfterFailure = (before: Circuit | null, startedAt: number, now: number): Circuit => {
+  if (before !== null && startedAt < before.failedAt) return before
+  const failures = (before?.failures ?? 0) + 1
+  const open = circuitOpenMs(failures)
+  return { failures, failedAt: now, openUntil: open === 0 ? null : now + open }
+}
+
+/** What is left of it now; null: the account may be listed. */
+export const circuitOpenUntil = (circuit: Pick<Circuit, 'openUntil'> | null | undefined, now: number): number | null =>
+  circuit?.openUntil != null && circuit.openUntil > now ? circuit.openUntil : null
 
 /** orphans R68: when an open finding is to be reported again. Never reported: at once; 0: at every cleanup. */
 export const reportDueAt = (finding: { firstSeenAt: number; reportedAt: number | null }, reportEveryMs: number): number =>

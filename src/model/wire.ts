@@ -7,12 +7,12 @@
 export type LeaseState = 'provisioning' | 'active' | 'released' | 'expired' | 'failed'
 export const leaseStates: readonly LeaseState[] = ['provisioning', 'active', 'released', 'expired', 'failed']
 export type InstanceState = 'pending' | 'provisioning' | 'idle' | 'busy' | 'terminating' | 'terminated'
-/** `preparing`: reserved, identity not bound yet; `gone`: absence verified. */
-export type RemovalState = 'preparing' | 'removing' | 'verifying' | 'gone'
+/** `preparing`: reserved, identity not bound yet; `gone`: absence verified; `gave-up`: no longer tried, and not gone (orphans R91). */
+export type RemovalState = 'preparing' | 'removing' | 'verifying' | 'gone' | 'gave-up'
 
 export interface CleanupView {
-  /** none: nothing ordered; failed: the last try failed and `retryAt` is set; held: a hold or a freeze stops it. */
-  state: 'none' | 'preparing' | 'removing' | 'verifying' | 'gone' | 'failed' | 'held'
+  /** none: nothing ordered; failed: the last try failed and `retryAt` is set; held: a hold or a freeze stops it; gave-up: it is no longer tried. */
+  state: 'none' | RemovalState | 'failed' | 'held'
   removalID: string | null
   reason: string | null
   attempts: number
@@ -100,6 +100,10 @@ export interface InstanceView {
   createdAt: string
   changedAt: string
   terminatedAt: string | null
+  /** When taking it back was given up; it stays `terminating` until its absence is proved (orphans R91). */
+  gaveUpAt: string | null
+  /** Why the newest removal of it has not succeeded; null: there is none, or nothing failed. */
+  removalError: string | null
   attempts: AttemptView[]
 }
 
@@ -218,6 +222,8 @@ export interface SweepCellView {
   why: string | null
   pages: number
   resources: number
+  /** Up to when it was provably seen; null: it never was. A denied cell keeps what it had. */
+  cleanAt: string | null
 }
 export interface SweepPlanView {
   /** begin: within the limits; wait: beyond them, nothing is begun. */
@@ -312,7 +318,7 @@ export interface AuditRow {
   cloudID: string | null
   expiresAt: string
   retainUntil: string | null
-  /** Why this lease is in the list: `cleanup-error`, `cleanup-open`, `may-exist`, `retained-overdue`, `state`. */
+  /** Why this lease is in the list: `cleanup-error`, `cleanup-open`, `gave-up`, `may-exist`, `retained-overdue`, `state`. */
   debt: string[]
   cleanupAttempts: number
   cleanupError: string | null
@@ -320,6 +326,16 @@ export interface AuditRow {
   cloudStatus: 'found' | 'missing' | 'error'
   cloudState: string | null
   message: string | null
+}
+export interface CircuitView {
+  provider: string
+  scope: string
+  /** Listings that failed in a row. */
+  failures: number
+  failedAt: string
+  /** null: it is closed. */
+  openUntil: string | null
+  error: string
 }
 export interface StatusView {
   version: string
@@ -330,6 +346,8 @@ export interface StatusView {
   clockSkewMs: number
   expiryPaused: string | null
   freezes: FreezeView[]
+  /** Accounts whose listings fail: from the third failure in a row on they are left alone for a while. */
+  circuits: CircuitView[]
   replicas: { id: string; host: string; pid: number; version: string; startedAt: string; aliveAt: string; self: boolean; locks: number }[]
   counts: { leases: Record<string, number>; instances: Record<string, number>; removals: Record<string, number>; findings: number }
 }

@@ -174,6 +174,11 @@ export interface Provider {
   mayList?(location: string, kind: string, config: Record<string, unknown>, context: CallContext): Promise<boolean>
   /** Moves the dead-man clock: the box may live this long from now on. */
   rearm?(resource: ResourceIdentity, lifetimeSeconds: number, config: Record<string, unknown>, context: CallContext): Promise<void>
+  /**
+   * How a person takes it back by hand: a console's address or a command, to be read after "Terminate it manually:" (orphans R97). No secrets. Default: its
+   * kind, id, location and account.
+   */
+  manualRemoval?(resource: ResourceIdentity, config: Record<string, unknown>): string
   access(resource: ResourceIdentity, config: Record<string, unknown>): Access
   /**
    * Sees to it that a living box can still be entered (a key that ran out, an address that changed), after a beat and at most once a minute (leases R25).

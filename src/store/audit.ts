@@ -1,6 +1,6 @@
-/** Intents and outcomes of destructive calls, and what operators did. Append-only, kept for ever (I7). */
+/** Intents and outcomes of destructive calls, proofs of absence, and what operators did. Append-only, kept for ever (I7). */
 import type { Selectable } from 'kysely'
-import { insertEach } from './bulk.ts'
+import { insertEach, rowsIn } from './bulk.ts'
 import type { AuditTable } from './schema.ts'
 import type { Session, Tx } from './store.ts'
 
@@ -16,11 +16,34 @@ export const appendAudit = async (tx: Tx, records: readonly NewAudit[]): Promise
   )
 }
 
+/** The calls of a removal: intents and outcomes. */
 export const auditOfRemoval = (session: Session, removalId: string): Promise<AuditRecord[]> =>
   session.db
     .selectFrom('audit')
     .selectAll()
     .where('removal_id', '=', removalId as NonNullable<AuditRecord['removal_id']>)
+    .where('kind', 'in', ['intent', 'outcome'])
     .orderBy('at')
     .orderBy('id')
+    .execute()
+
+/** All that is kept of these removals, proofs included, oldest first. */
+export const recordsOfRemovals = (session: Session, removalIds: readonly string[]): Promise<AuditRecord[]> =>
+  rowsIn(session, 'audit', 'removal_id', removalIds, { order: ['at', 'id'] })
+
+export interface AuditFilter {
+  project: string | null
+  removal: string | null
+  limit: number
+}
+
+/** Newest first. */
+export const listAudit = (session: Session, filter: AuditFilter): Promise<AuditRecord[]> =>
+  session.db
+    .selectFrom('audit')
+    .selectAll()
+    .$if(filter.project !== null, (query) => query.where('project', '=', filter.project))
+    .$if(filter.removal !== null, (query) => query.where('removal_id', '=', filter.removal as AuditRecord['removal_id']))
+    .orderBy('id', 'desc')
+    .limit(filter.limit)
     .execute()

@@ -4,6 +4,7 @@
  */
 import { CompiledQuery } from 'kysely'
 import type { AttemptEvidence, RefEvidence, RemovalEvidence } from '../model/evidence.ts'
+import { isOpenRemoval } from '../model/removal.ts'
 import type { InstanceState, LeaseState, RemovalState } from '../model/wire.ts'
 import type { Session } from './store.ts'
 
@@ -75,7 +76,7 @@ const attemptOf = (row: Joined, id: string): AttemptEvidence => ({
 const removalOf = (row: Joined, id: string): RemovalEvidence => ({
   id,
   attemptId: row.attempt_id ?? '',
-  open: row.removal_state !== 'gone',
+  open: row.removal_state !== null && isOpenRemoval(row.removal_state),
   bound: JSON.parse(row.identity ?? '[]') as RemovalEvidence['bound'],
 })
 
@@ -164,15 +165,10 @@ const boundTexts = {
 
 /**
  * The same for what active instances of one project are bound to, and only as much as `isPlainlyTracked` and `showsBound` ask for: the cheap first look at each page of
- * a large listing. Whether a release retained the box is not in it: that one is held rather than tracked, and left alone all the same. What is not in it is
+ * a large listing. Times are 0, when it was read too. Whether a release retained the box is not in it: that one is held rather than tracked, and left alone all the same. What is not in it is
  * not thereby untracked: `evidenceOf` tells.
  */
-export const boundEvidenceOf = async (
-  session: Session,
-  refs: readonly string[],
-  project: string,
-  readAt: number,
-): Promise<Map<string, RefEvidence>> => {
+export const boundEvidenceOf = async (session: Session, refs: readonly string[], project: string): Promise<Map<string, RefEvidence>> => {
   if (refs.length === 0) return new Map()
   const { rows } = await session.db.executeQuery<Bound>(CompiledQuery.raw(boundTexts[session.dialect], [JSON.stringify(refs), project]))
   return new Map(
@@ -180,7 +176,7 @@ export const boundEvidenceOf = async (
       row.ref,
       {
         ref: row.ref,
-        readAt,
+        readAt: 0,
         ledger: { project, ownerId: row.instance_id, ownerName: '', issuedAt: 0, ownerClosedAt: null },
         instance: {
           id: row.instance_id,

@@ -1,7 +1,9 @@
 /** The durable act of taking one group back. */
 import { sql, type Selectable } from 'kysely'
 import { rowsIn } from './bulk.ts'
-import type { AttemptId } from '../model/ids.ts'
+import { unlocked, wakeRow } from './due.ts'
+import type { AttemptId, InstanceId } from '../model/ids.ts'
+import { isOpenRemoval } from '../model/removal.ts'
 import type { RemovalsTable } from './schema.ts'
 import type { Session, Tx } from './store.ts'
 
@@ -9,9 +11,83 @@ export type RemovalRow = Selectable<RemovalsTable>
 
 export const removalsByIds = (session: Session, ids: readonly string[]): Promise<RemovalRow[]> => rowsIn(session, 'removals', 'id', ids)
 
-/** The open removals of these attempts: never two for one attempt. */
+/** The open removals of these attempts: never two for one attempt. One that gave up is none (orphans R98). */
 export const openRemovalsOf = async (session: Session, attemptIds: readonly AttemptId[]): Promise<RemovalRow[]> =>
-  (await rowsIn(session, 'removals', 'attempt_id', attemptIds)).filter((row) => row.state !== 'gone')
+  (await rowsIn(session, 'removals', 'attempt_id', attemptIds)).filter((row) => isOpenRemoval(row.state))
+
+/**
+ * orphans R91: an instance that ended, of which nothing is tried any more and not everything is gone, has given up from now on. The caller holds its lock.
+ * What is still tried, or was never looked for, keeps it out of the sweeps' hands (orphans R54).
+ */
+export const markGaveUp = async (tx: Tx, instanceIds: readonly string[]): Promise<void> => {
+  if (instanceIds.length === 0) return
+  await tx.db
+    .updateTable('instances')
+    .set({ gave_up_at: tx.now, changed_at: tx.now })
+    .where('id', 'in', instanceIds as InstanceId[])
+    .where('state', '=', 'terminating')
+    .where('gave_up_at', 'is', null)
+    .where((where) =>
+      where.exists(
+        where
+          .selectFrom('removals')
+          .select('removals.id')
+          .whereRef('removals.instance_id', '=', 'instances.id')
+          .where('removals.state', '=', 'gave-up'),
+      ),
+    )
+    .where((where) =>
+      where.not(
+        where.exists(
+          where
+            .selectFrom('removals')
+            .select('removals.id')
+            .whereRef('removals.instance_id', '=', 'instances.id')
+            .where('removals.state', 'not in', ['gone', 'gave-up']),
+        ),
+      ),
+    )
+    .execute()
+}
+
+/** What gave up and is proved gone by another removal, or by a look: the proof ends both. */
+export const closeGivenUp = async (tx: Tx, attemptIds: readonly string[]): Promise<void> => {
+  if (attemptIds.length === 0) return
+  await tx.db
+    .updateTable('removals')
+    .set((set) => ({ ...unlocked(null), state: 'gone', gone_at: tx.now, lock_fence: set('lock_fence', '+', 1) }))
+    .where('attempt_id', 'in', attemptIds as AttemptId[])
+    .where('state', '=', 'gave-up')
+    .execute()
+}
+
+/**
+ * Somebody asks for what gave up once more: it gets its whole budget again, unless another removal of the same attempt is at work, which is then woken.
+ * The caller holds the instance's lock.
+ */
+export const retryGivenUp = async (tx: Tx, removal: RemovalRow): Promise<void> => {
+  const [other] = await openRemovalsOf(tx, [removal.attempt_id])
+  if (other) return wakeRow(tx, 'removals', other.id)
+  await tx.db
+    .updateTable('removals')
+    .set((set) => ({
+      ...unlocked(tx.now),
+      state: removal.started_at === null ? 'preparing' : 'removing',
+      lock_fence: set('lock_fence', '+', 1),
+      first_failed_at: null,
+      accepted_at: null,
+      failures: 0,
+      polls: 0,
+    }))
+    .where('id', '=', removal.id)
+    .execute()
+  await tx.db
+    .updateTable('instances')
+    .set({ gave_up_at: null, changed_at: tx.now })
+    .where('id', '=', removal.instance_id)
+    .where('state', '=', 'terminating')
+    .execute()
+}
 
 /** Newest last. */
 export const removalsOfLeases = (session: Session, leaseIds: readonly string[]): Promise<RemovalRow[]> =>
@@ -23,7 +99,7 @@ export const wakeHeldRemovals = async (tx: Tx): Promise<void> => {
     .updateTable('removals')
     .set({ due_at: tx.now })
     .where('held_by', 'is not', null)
-    .where('state', '<>', 'gone')
+    .where('state', 'not in', ['gone', 'gave-up'])
     .where('lock_owner', 'is', null)
     .where('due_at', 'is not', null)
     .execute()

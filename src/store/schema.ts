@@ -4,6 +4,7 @@
  */
 import type { Generated } from 'kysely'
 import type { InstanceState, LeaseState, RemovalState, Role } from '../model/wire.ts'
+import type { AuditKind } from '../model/wire-audit.ts'
 import type { AttemptId, InstallationId, InstanceId, LeaseId, Ref, RemovalId, ScopeId } from '../model/ids.ts'
 
 /** Columns of a table that is also a queue. `due_at` alone carries the fetch; while a row is locked it is the lock's end. */
@@ -195,6 +196,38 @@ export interface CleanupsTable extends Due {
   outcome: string | null
   /** When a person asked for a sweep. */
   requested_at: number | null
+  /** JSON of a `LetPass`: the implausible counts that a person lets pass, once. */
+  let_pass: string | null
+}
+/** What the listings of one backend proved of one location and kind. */
+export interface CellsTable {
+  project: string
+  backend: string
+  scope: ScopeId
+  location: string
+  kind: string
+  state: 'complete' | 'partial' | 'denied'
+  /** Why it is partial, or the permission that is missing. */
+  why: string | null
+  /** When the newest listing began. */
+  listed_at: number
+  /** Up to when it was provably seen; a denied cell keeps what it had (orphans R102). */
+  clean_at: number | null
+  /** Resources whose tags could be read at the last complete and plausible listing; null: there was none. */
+  readable: number | null
+  /** JSON list of the immutable ids whose tags could not be read then. */
+  unreadable: Generated<string>
+}
+/** The circuit of one account: listings that failed in a row, whichever backend they were for (leases R60). */
+export interface CircuitsTable {
+  provider: string
+  scope: ScopeId
+  failures: number
+  /** When the newest failure that counts was noted. */
+  failed_at: number
+  /** Null: closed. */
+  open_until: number | null
+  error: string
 }
 /** One run of a cleanup with its certificate. */
 export interface SweepsTable {
@@ -263,12 +296,16 @@ export interface RemovalsTable extends Due {
   gone_at: number | null
   /** Failures in a row. */
   failures: number
+  /** The first of all its failures; stays when a later try goes well. */
+  first_failed_at: number | null
   error: string | null
   failed_at: number | null
   retry_at: number | null
   held_by: string | null
   /** Polls for proof since the request was accepted. */
   polls: number
+  /** JSON of `RemovalEvidence`, written when it is opened; null: a version without it opened it. */
+  evidence: string | null
 }
 export interface HoldsTable {
   id: string
@@ -306,11 +343,13 @@ export interface EventTargetsTable {
   id: string
   name: string
 }
-/** Intents and outcomes of destructive calls; append-only, kept for ever (I7). An outcome names its intent. */
+/**
+ * Intents and outcomes of destructive calls, proofs of absence, and what operators did; append-only, kept for ever (I7). An outcome names its intent.
+ */
 export interface AuditTable {
   id: string
   at: number
-  kind: 'intent' | 'outcome' | 'operator'
+  kind: AuditKind
   intent_id: string | null
   removal_id: RemovalId | null
   project: string | null
@@ -321,6 +360,17 @@ export interface AuditTable {
   /** Given by the sealer. */
   seq: number | null
   hash: string | null
+}
+/** How far the audit is chained. One row, `audit`; whoever moves it on must know its fence. */
+export interface ChainTable {
+  id: 'audit'
+  seq: number
+  hash: string
+  sealed_at: number | null
+  lock_fence: Generated<number>
+  /** The replica that seals; another one takes over when `lock_until` has passed. */
+  lock_owner: string | null
+  lock_until: number | null
 }
 
 export interface Schema {
@@ -337,6 +387,8 @@ export interface Schema {
   ledger: LedgerTable
   attempts: AttemptsTable
   cleanups: CleanupsTable
+  cells: CellsTable
+  circuits: CircuitsTable
   sweeps: SweepsTable
   findings: FindingsTable
   removals: RemovalsTable
@@ -345,4 +397,5 @@ export interface Schema {
   events: EventsTable
   event_targets: EventTargetsTable
   audit: AuditTable
+  chain: ChainTable
 }

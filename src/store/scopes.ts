@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely'
+import { forUpdate } from './bulk.ts'
 import type { ScopesTable } from './schema.ts'
 import type { Session, Tx } from './store.ts'
 
@@ -11,6 +12,17 @@ export const rememberScope = async (tx: Tx, row: Omit<ScopeRow, 'first_seen_at'>
     .values({ ...row, first_seen_at: tx.now })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
+}
+
+/** One transaction at a time goes on past here for each scope. */
+export const lockScope = async (tx: Tx, name: string): Promise<void> => {
+  await forUpdate(
+    tx,
+    tx.db
+      .selectFrom('scopes')
+      .select('name')
+      .where('name', '=', name as ScopeRow['name']),
+  ).execute()
 }
 
 export const findScope = (session: Session, name: string): Promise<ScopeRow | undefined> =>

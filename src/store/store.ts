@@ -5,6 +5,7 @@
  * for it. What `write` resolved with is durable: it survives `kill -9` and a power cut.
  */
 import type { Kysely } from 'kysely'
+import type { NewEvent } from './events.ts'
 import type { Schema } from './schema.ts'
 
 export type Db = Kysely<Schema>
@@ -17,6 +18,13 @@ export interface Session {
 /** A write transaction. `now` is the database's time in ms at its start (I4). */
 export interface Tx extends Session {
   readonly now: number
+  /** Who else is told of the events that it writes; absent: all are stored, and nobody is. */
+  readonly feed?: Feed
+}
+
+export interface Feed {
+  stores(code: string): boolean
+  written(events: readonly NewEvent[]): void
 }
 
 export interface Store {

@@ -53,6 +53,25 @@ eachStore('sweeps over HTTP', (open) => {
     expect((await bench.call('GET', '/v1/sweeps')).body['sweeps']).toEqual([])
   })
 
+  test('implausible counts are let pass by an operator, of one backend, with a reason (decisions, guard on counts)', async () => {
+    await start()
+    for (let i = 0; i < 5; i++) await bench.lease({ ttlSeconds: 86_400, idleTimeoutSeconds: 86_400 })
+    bench.provider.onList = () => [
+      { type: 'page', location: 'here', kind: 'box', resources: [] },
+      { type: 'coverage', coverage: { location: 'here', kind: 'box', state: { kind: 'complete' }, pages: 1 } },
+    ]
+    const pass = { backend: 'local', letPass: 'the account was emptied on purpose' }
+    expect((await sweep(pass)).body).toMatchObject({ error: 'not_found', message: expect.stringContaining('no implausible counts') })
+    expect((await sweep()).body.sweeps[0]?.guard).toMatch(/^tripped: of 5 refs/)
+    expect((await sweep({ letPass: 'everything' })).body).toMatchObject({ error: 'bad_request' })
+    expect((await sweep({ ...pass, dryRun: true })).body).toMatchObject({ error: 'bad_request' })
+    expect((await sweep({ ...pass, letPass: '  ' })).body).toMatchObject({ error: 'bad_request' })
+    const user = await bench.token('user', 'default')
+    expect((await bench.call('POST', '/v1/sweeps', pass, { token: user })).body['error']).toBe('forbidden')
+    expect((await sweep(pass)).body.sweeps[0]?.guard).toMatch(/^let pass by \S+: of 5 refs/)
+    expect((await sweep()).body.sweeps[0]?.guard).toMatch(/^tripped/)
+  })
+
   test('an account behind a backend that changed is told, not judged', async () => {
     await start()
     bench.provider.scope = async () => ({ kind: 'known', scope: 'scripted:three' as never, description: 'another account' })

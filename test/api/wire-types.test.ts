@@ -20,7 +20,16 @@ import type {
   Token,
 } from '../../src/api/schemas/views.ts'
 import type { Explanation, HeldBack, Sweep, SweepCell, SweepOrphan } from '../../src/api/schemas/sweeps.ts'
+import type {
+  AuditRecord,
+  AuditVerification,
+  Receipt,
+  ReceiptRecord,
+  ReceiptRemoval,
+  ReceiptResource,
+} from '../../src/api/schemas/audit.ts'
 import type * as wire from '../../src/model/wire.ts'
+import type * as wireAudit from '../../src/model/wire-audit.ts'
 import { leaseViews } from '../../src/engine/views.ts'
 import { benchForAll } from './support.ts'
 
@@ -48,6 +57,12 @@ describe('the schemas of the API', () => {
     expectTypeOf<Static<typeof HeldBack>>().branded.toEqualTypeOf<wire.HeldBackView>()
     expectTypeOf<Static<typeof Explanation>['heldBack']>().branded.toEqualTypeOf<wire.ExplanationView['heldBack']>()
     expectTypeOf<keyof Static<typeof Explanation>>().toEqualTypeOf<keyof wire.ExplanationView>()
+    expectTypeOf<Static<typeof AuditRecord>>().branded.toEqualTypeOf<wireAudit.AuditRecordView>()
+    expectTypeOf<Static<typeof AuditVerification>>().branded.toEqualTypeOf<wireAudit.AuditVerificationView>()
+    expectTypeOf<Static<typeof ReceiptRecord>>().branded.toEqualTypeOf<wireAudit.ReceiptRecordView>()
+    expectTypeOf<Static<typeof ReceiptResource>>().branded.toEqualTypeOf<wireAudit.ReceiptResourceView>()
+    expectTypeOf<Static<typeof ReceiptRemoval>>().branded.toEqualTypeOf<wireAudit.ReceiptRemovalView>()
+    expectTypeOf<Static<typeof Receipt>>().branded.toEqualTypeOf<wireAudit.ReceiptView>()
     expectTypeOf<Static<typeof ErrorAnswer>>().branded.toEqualTypeOf<wire.ErrorAnswer>()
     expect(Object.keys(Cleanup.properties)).toContain('stuck')
   })

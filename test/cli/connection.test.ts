@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createProviders } from '../../src/cli/serve-providers.ts'
 import { providerNames } from '../../src/cli/support/provider-names.ts'
+import type { InstallationId } from '../../src/model/ids.ts'
 import { leaseView, startCoordinator, type FakeCoordinator } from './coordinator.ts'
 import { sandbox, type Sandbox } from './run-cli.ts'
 
@@ -129,6 +130,7 @@ describe('leasehold config', () => {
       port: { value: 7501, origin: 'environment LEASEHOLD_PORT' },
       host: { value: '127.0.0.2', origin: 'flag --host' },
       logLevel: { value: 'info', origin: 'default' },
+      eventsTtlSeconds: { value: 2_592_000, origin: 'default' },
       token: { value: '***', origin: 'environment LEASEHOLD_TOKEN' },
     })
     expect((await box.run(['config'], { environment })).out).not.toContain('canary')
@@ -174,7 +176,7 @@ describe('leasehold config', () => {
   })
 
   it('knows the providers that serve has', () => {
-    expect(createProviders(box.data).map((provider) => provider.name)).toEqual([...providerNames])
+    expect(createProviders(box.data, 'abcdefgh' as InstallationId).map((provider) => provider.name)).toEqual([...providerNames])
   })
 
   it('reads ./leasehold.yml before the one in the home folder, and --config before both', async () => {

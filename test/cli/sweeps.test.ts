@@ -54,6 +54,14 @@ describe('sweep, orphans, sweeps and explain', () => {
     expect(await json<SweepView[]>('sweeps')).toEqual([])
   })
 
+  it('sweep --let-pass needs a reason, one backend and counts that were implausible', async () => {
+    expect((await box.run(['sweep', '--let-pass', 'local'])).err).toContain('--reason')
+    expect((await box.run(['sweep', '--reason', 'x'])).err).toContain('--let-pass')
+    expect((await box.run(['sweep', '--let-pass', 'local', '--reason', 'x', '--dry-run'])).status).toBe(2)
+    const { status, err } = await box.run(['sweep', '--let-pass', 'local', '--reason', 'it was emptied'])
+    expect([status === 0, err]).toEqual([false, expect.stringContaining('no implausible counts stand on backend "local"')])
+  })
+
   it('sweep prints the certificate; unsettled is exit 0, --json one array', async () => {
     const sweeps = await json<SweepView[]>('sweep', '--backend', 'local', '--project', 'default')
     expect(sweeps).toMatchObject([{ state: 'ended', outcome: 'unsettled', orphans: [{ target: key }] }])
@@ -99,7 +107,9 @@ describe('sweep, orphans, sweeps and explain', () => {
     expect(await json<ExplanationView>('explain', key)).toMatchObject({ key, verdict: 'orphan', tree: { source: 'verdict' } })
     const { status, out, err } = await box.run(['explain', 'nothing-of-that-name'])
     expect([status, out]).toEqual([4, ''])
-    expect(err).toMatch(/^leasehold: nothing that "nothing-of-that-name" names is visible to this token \(not_found\)\n$/)
+    expect(err).toMatch(
+      /^leasehold: nothing that "nothing-of-that-name" names is visible to this token: a resource that no record names .* \(not_found\)\n$/,
+    )
   })
 
   it('a listing that fails is exit 7, with the error', async () => {

@@ -132,7 +132,7 @@ eachStore('a lease', (open) => {
     expect(gone.state).toBe('released')
     expect(provider.boxes.size).toBe(0)
     const audit = await engine.context.store.read(({ db }) => db.selectFrom('audit').selectAll().orderBy('id').execute())
-    expect(audit.map((row) => row.kind)).toEqual(['intent', 'outcome'])
+    expect(audit.map((row) => row.kind)).toEqual(['intent', 'outcome', 'proof'])
     expect(audit[1]?.intent_id).toBe(audit[0]?.id)
     // Safe to repeat: no state change, no further call (leases R31).
     const before = provider.count('remove')

@@ -108,6 +108,24 @@ eachStore('a sweep', (open) => {
     expect((await nextSweep(w))?.outcome).toBe('clean')
   })
 
+  it('a keep label that the fresh read shows, put there since the listing, holds it back; with the label gone it goes (leases R58, R68)', async () => {
+    const w = await world('delete')
+    const { box } = await orphanOn(w)
+    const removals = w.provider.count('remove')
+    w.provider.onRead = () => ({ kind: 'present', found: { ...box, labels: { ...box.labels, keep: 'yes' } }, contradictions: [] })
+    for (let i = 0; i < 2; i++) await nextSweep(w)
+    const held = (): Promise<string | null | undefined> =>
+      w.store.read(
+        async ({ db }) => (await db.selectFrom('removals').select('held_by').where('state', '<>', 'gone').executeTakeFirst())?.held_by,
+      )
+    await until(async () => (await held()) === 'label keep=yes', 'the removal is held')
+    expect(w.provider.count('remove')).toBe(removals)
+    w.provider.onRead = undefined
+    await advance(w.store, 61_000)
+    w.engine.context.signals.wake('remove')
+    await until(() => !w.provider.boxes.has(box.resource.nativeId), 'it goes when nobody keeps it')
+  })
+
   it('within the grace nothing goes, however often it is seen (leases R58)', async () => {
     const w = await world('delete', 40 * intervalMs)
     const { box } = await orphanOn(w)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { eventCodes, eventText, findingCodes, type EventCode } from '../../src/model/codes.ts'
+import { eventCodes, eventText, findingCodes, isLasting, type EventCode } from '../../src/model/codes.ts'
 import { errorCodes, LeaseholdError } from '../../src/model/errors.ts'
 
 /** A payload that has every field that any code reads, each with `value`. */
@@ -13,7 +13,9 @@ describe('event texts (orphans R85)', () => {
       expect(text.trim()).not.toBe('')
       expect(text).not.toMatch(/[\r\n]/)
       if (typeof value === 'string' && value !== '') expect(text).toMatch(/^[A-Z]|^box-1/)
-      expect(text).not.toMatch(/\.$|undefined|\[object/)
+      expect(text).not.toMatch(/undefined|\[object/)
+      // orphans R96, R97 give the two texts of a give-up word for word, and those are sentences.
+      if (!code.startsWith('terminate.')) expect(text).not.toMatch(/\.$/)
     }
   })
 
@@ -31,9 +33,24 @@ describe('event texts (orphans R85)', () => {
     )
   })
 
+  it('a give-up says what, where, for how long and why, and what is next (orphans R96, R97)', () => {
+    const payload = { name: 'calm-otter', id: 'in_1', backend: 'local', minutes: 15, error: 'HTTP 500.' }
+    expect(eventText('terminate.gave-up.cleanup-retries', payload)).toBe(
+      'Gave up terminating instance calm-otter (in_1) on local after 15 min: HTTP 500. Orphan cleanup will retry deleting it.',
+    )
+    expect(eventText('terminate.gave-up.manual', { ...payload, how: 'box b-1 in here of acct' })).toBe(
+      'Gave up terminating instance calm-otter (in_1) on local after 15 min: HTTP 500. Terminate it manually: box b-1 in here of acct.',
+    )
+  })
+
+  it('the events of a deletion last, and no others (orphans R86)', () => {
+    expect(codes.filter(isLasting)).toEqual(codes.filter((code) => /^(removal|terminate)\./.test(code)))
+    expect(isLasting('lease.created')).toBe(false)
+  })
+
   it('every code has a level, and is written object.what', () => {
     for (const code of codes) {
-      expect(code).toMatch(/^[a-z]+\.[a-z-]+$/)
+      expect(code).toMatch(/^[a-z]+(\.[a-z-]+){1,2}$/)
       expect(['info', 'warning', 'error']).toContain(eventCodes[code].level)
     }
   })

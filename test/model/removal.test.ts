@@ -1,10 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
+  budgetSince,
   cleanupState,
+  givenUpLookMs,
+  givesUp,
+  giveUpCode,
   heldBy,
+  isOpenRemoval,
+  nextTryMs,
   pollDelayMs,
   preflight,
+  removalKind,
   resourceKey,
   retryDelayMs,
   sameResource,
@@ -26,6 +33,72 @@ describe('when a failed removal is tried again (leases R40, R47)', () => {
     [100_000, 3600],
   ])('after %d failures in a row: exactly %d s later', (failures, seconds) => {
     expect(retryDelayMs(failures)).toBe(seconds * 1000)
+  })
+})
+
+describe('who wants a removal, and so how long it is tried (orphans R88, leases R40)', () => {
+  it.each([
+    ['released', 'lh_1', 'ordered'],
+    ['expired', 'lh_1', 'ordered'],
+    ['cancelled', 'lh_1', 'ordered'],
+    ['leftover', 'lh_1', 'ordered'],
+    ['leftover', null, 'unheld'],
+    ['admin', null, 'unheld'],
+    // The lease of an interrupted create has failed: it is linked, and orders nothing.
+    ['create-interrupted', 'lh_1', 'unheld'],
+    ['create-interrupted', null, 'unheld'],
+    ['orphan.owner-ended', null, 'found'],
+    ['orphan.gave-up', 'lh_1', 'found'],
+  ] as const)('cause %s, lease %s: %s', (cause, leaseId, kind) => {
+    expect(removalKind({ cause, leaseId })).toBe(kind)
+  })
+
+  it('only what nobody holds is tried every 30 s; the others go by 300 s and further apart, without an end (orphans R88, R98)', () => {
+    for (const failures of [1, 12, 100]) {
+      expect(nextTryMs('unheld', failures)).toBe(30_000)
+      expect(nextTryMs('ordered', failures)).toBe(retryDelayMs(failures))
+      expect(nextTryMs('found', failures)).toBe(retryDelayMs(failures))
+    }
+  })
+
+  it('it gives up when the next try would come at or after 15 min (orphans R89)', () => {
+    const first = 1_000_000
+    expect(givesUp(first, first)).toBe(false)
+    expect(givesUp(first, first + 869_999)).toBe(false)
+    expect(givesUp(first, first + 870_000)).toBe(true)
+    expect(givesUp(first, first + 870_001)).toBe(true)
+  })
+
+  it('its clock begins with the first failure or acceptance, whichever was earlier (orphans R90)', () => {
+    expect(budgetSince({ firstFailedAt: null, acceptedAt: null })).toBeNull()
+    expect(budgetSince({ firstFailedAt: 5, acceptedAt: null })).toBe(5)
+    expect(budgetSince({ firstFailedAt: null, acceptedAt: 7 })).toBe(7)
+    expect(budgetSince({ firstFailedAt: 5, acceptedAt: 7 })).toBe(5)
+    expect(budgetSince({ firstFailedAt: 9, acceptedAt: 7 })).toBe(7)
+  })
+
+  it('cleanup is promised where the mode deletes, sweeps can see it, nothing bars them and it is proved ours, and nowhere else (orphans R96, R97)', () => {
+    const promised: unknown[] = []
+    for (const mode of ['report', 'delete', 'off'] as const)
+      for (const lists of [true, false])
+        for (const protectedBy of [null, 'hold hd_1', 'keep'])
+          for (const contradiction of [true, false]) {
+            const facts = { mode, lists, protectedBy, contradiction }
+            if (giveUpCode(facts) === 'terminate.gave-up.cleanup-retries') promised.push(facts)
+          }
+    expect(promised).toEqual([{ mode: 'delete', lists: true, protectedBy: null, contradiction: false }])
+  })
+
+  it('what was given up is looked at after a minute, and ever less often, at least once an hour', () => {
+    expect([0, 1, 2, 5, 6, 1000].map(givenUpLookMs)).toEqual([60_000, 120_000, 240_000, 1_920_000, 3_600_000, 3_600_000])
+  })
+
+  it('one that gave up is not gone, and bars no other', () => {
+    expect((['preparing', 'removing', 'verifying', 'gone', 'gave-up'] as const).filter(isOpenRemoval)).toEqual([
+      'preparing',
+      'removing',
+      'verifying',
+    ])
   })
 })
 
@@ -168,6 +241,7 @@ describe('what cleanup.state says (leases D8)', () => {
     [{ state: 'removing', failedAt: 1, heldBy: null }, 'failed'],
     [{ state: 'preparing', failedAt: 1, heldBy: 'freeze' }, 'held'],
     [{ state: 'gone', failedAt: 1, heldBy: 'freeze' }, 'gone'],
+    [{ state: 'gave-up', failedAt: 1, heldBy: null }, 'gave-up'],
   ] as const)('%j: %s', (removal, state) => {
     expect(cleanupState(removal)).toBe(state)
   })

@@ -25,7 +25,7 @@ const rowsOf = async (store: Store, table: string): Promise<Row[]> =>
   (await store.read(({ db }) => sql<Row>`select * from ${sql.table(table)}`.execute(db))).rows
 
 /** Tables that every database has something in without a fixture's doing. */
-const furnished = new Set(['schema_version', 'clock'])
+const furnished = new Set(['schema_version', 'clock', 'chain'])
 
 const fill = (store: Store, fixture: Fixture): Promise<void> =>
   store.write(async (tx) => {

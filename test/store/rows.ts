@@ -63,6 +63,8 @@ export const instanceRow = (n: number, over: Partial<Row<'instances'>> = {}): Ro
 })
 
 export const removalRow = (n: number, over: Partial<Row<'removals'>> = {}): Row<'removals'> => ({
+  first_failed_at: null,
+  evidence: null,
   id: `rm_${n}` as Row<'removals'>['id'],
   version: 2,
   attempt_id: `at_${n}` as Row<'removals'>['attempt_id'],

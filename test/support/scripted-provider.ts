@@ -118,13 +118,14 @@ export const scriptedProvider = (
       boxes.delete(resource.nativeId)
       return { kind: 'gone', requestId: null }
     },
-    async *list(locations) {
+    async *list(locations, config) {
       calls.push({ op: 'list', id: locations.join() })
       if (provider.onList) {
         yield* await provider.onList(locations)
         return
       }
-      for (const location of locations) yield* everything(boxes, location)
+      const mine = new Map([...boxes].filter(([, box]) => box.resource.scope === accountOf(config)))
+      for (const location of locations) yield* everything(mine, location)
     },
     async rearm(resource) {
       calls.push({ op: 'rearm', id: resource.nativeId })

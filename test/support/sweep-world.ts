@@ -82,6 +82,8 @@ const tables = [
   'ledger',
   'attempts',
   'cleanups',
+  'cells',
+  'circuits',
   'sweeps',
   'findings',
   'removals',
@@ -92,10 +94,15 @@ const tables = [
   'audit',
 ] as const satisfies readonly (keyof Schema)[]
 
-/** Every row of every table but the clock and the replicas' alive marks, as one text each. */
+const unsealed = (table: string): object => (table === 'audit' ? { seq: null, hash: null } : {})
+
+/** Every row of every table but the clock, the replicas' alive marks and what the sealer adds to audit records, as one text each. */
 export const everyRow = (store: Store): Promise<Record<string, string[]>> =>
   store.read(async ({ db }) => {
     const all: Record<string, string[]> = {}
-    for (const table of tables) all[table] = (await db.selectFrom(table).selectAll().execute()).map((row) => JSON.stringify(row)).toSorted()
+    for (const table of tables)
+      all[table] = (await db.selectFrom(table).selectAll().execute())
+        .map((row) => JSON.stringify({ ...row, ...unsealed(table) }))
+        .toSorted()
     return all
   })

@@ -1,7 +1,8 @@
 /** Sweeps on demand, their certificates, and why something is judged as it is. */
 import { Type } from 'typebox'
-import { dryRunSweep, getSweep, listSweeps, requestSweep } from '../../engine/admin/index.ts'
+import { dryRunSweep, getSweep, letCountsPass, listSweeps, requestSweep } from '../../engine/admin/index.ts'
 import { explainKey } from '../../engine/explain/index.ts'
+import { LeaseholdError } from '../../model/errors.ts'
 import { answers, untilGone, type Api, type Wiring } from '../app.ts'
 import { answer, defaultLimit, nothing, ref, withoutNulls } from '../schemas/kinds.ts'
 import { Explanation, explainKey as keyPath, Sweep, sweepBody, sweepId, sweepQuery } from '../schemas/sweeps.ts'
@@ -18,7 +19,7 @@ export const sweepRoutes = (app: Api, { context, closing }: Wiring): void => {
         operationId: 'requestSweep',
         summary: 'Sweep one backend, or every one of a project, now',
         description:
-          'Waits up to 55 s for the certificates; a sweep that takes longer goes on. With `dryRun` nothing is written, and the answer comes when the listing has ended.',
+          'Waits up to 55 s for the certificates; a sweep that takes longer goes on. With `dryRun` nothing is written, and the answer comes when the listing has ended. With `letPass` an operator lets one backend’s implausible counts pass, which is audited.',
         tags,
         querystring: nothing,
         body: sweepBody,
@@ -26,8 +27,14 @@ export const sweepRoutes = (app: Api, { context, closing }: Wiring): void => {
       },
     },
     async (request, reply) => {
-      const { dryRun = false, ...input } = withoutNulls(request.body)
+      const { dryRun = false, letPass, ...input } = withoutNulls(request.body)
       const gone = untilGone(reply, closing)
+      if (letPass !== undefined) {
+        if (dryRun) throw new LeaseholdError('bad_request', 'letPass: a dry run uses up nothing; leave out one of the two')
+        const { backend, ...rest } = input
+        if (backend === undefined) throw new LeaseholdError('bad_request', 'letPass: name the one backend whose counts may pass')
+        await letCountsPass(context, request.actor, { ...rest, backend, reason: letPass })
+      }
       if (dryRun) return { sweeps: await dryRunSweep(context, request.actor, input, gone) }
       const sweeps = await requestSweep(context, request.actor, input, waitMs, gone)
       reply.code(sweeps.some((one) => one.state === 'pending') ? 202 : 200)

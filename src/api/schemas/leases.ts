@@ -23,8 +23,9 @@ import {
 
 /** How far the taking back of a lease is. */
 export const Cleanup = closed({
-  state: oneOf(['none', 'preparing', 'removing', 'verifying', 'gone', 'failed', 'held'], {
-    description: 'gone: absence verified; failed: the last try failed, see retryAt; held: a hold or a freeze stops it.',
+  state: oneOf(['none', 'preparing', 'removing', 'verifying', 'gone', 'gave-up', 'failed', 'held'], {
+    description:
+      'gone: absence verified; failed: the last try failed, see retryAt; held: a hold or a freeze stops it; gave-up: it is no longer tried.',
   }),
   removalID: textOrNull(),
   reason: textOrNull(),

@@ -10,6 +10,14 @@ const backend = may(text({ minLength: 1, description: 'Only of this backend.' })
 export const sweepBody = closed({
   backend: may(textOrNull({ minLength: 1, maxLength: 100, description: 'Missing or null: every backend of the project.' })),
   project: may(textOrNull({ minLength: 1, maxLength: 100, description: "Missing or null: the token's own, else `default`." })),
+  letPass: may(
+    textOrNull({
+      minLength: 1,
+      maxLength: 500,
+      description:
+        'Why the implausible counts that the open finding `counts-implausible` of this one backend shows may pass. For this sweep only, and for exactly those counts.',
+    }),
+  ),
   dryRun: may(flagOrNull({ description: 'Looks, judges and plans, and writes nothing.' })),
 })
 export const sweepQuery = closed({ backend, project: project('Only of this project.'), limit: limit() })
@@ -36,6 +44,7 @@ export const SweepCell = component(
     why: textOrNull({ description: 'Why it is partial, or which permission is missing.' }),
     pages: whole(),
     resources: whole(),
+    cleanAt: timeOrNull(),
   },
   'One location and kind of a listing. Absence is concluded from complete cells only.',
 )

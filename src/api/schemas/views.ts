@@ -57,6 +57,8 @@ export const Instance = component(
     createdAt: time(),
     changedAt: time(),
     terminatedAt: timeOrNull(),
+    gaveUpAt: timeOrNull(),
+    removalError: textOrNull(),
     attempts: Type.Array(ref(Attempt)),
   },
   'The record that provisions.',
@@ -179,7 +181,9 @@ export const Audit = component(
     cloudID: textOrNull(),
     expiresAt: time(),
     retainUntil: timeOrNull(),
-    debt: Type.Array(text(), { description: 'cleanup-error, cleanup-open, may-exist, retained-overdue; state: asked for by its state.' }),
+    debt: Type.Array(text(), {
+      description: 'cleanup-error, cleanup-open, gave-up, may-exist, retained-overdue; state: asked for by its state.',
+    }),
     cleanupAttempts: whole(),
     cleanupError: textOrNull(),
     cleanupRetryAt: timeOrNull(),
@@ -197,6 +201,11 @@ const Replica = component(
   { id: text(), host: text(), pid: whole(), version: text(), startedAt: time(), aliveAt: time(), self: flag(), locks: whole() },
   'A process that works on this database.',
 )
+export const Circuit = component(
+  'Circuit',
+  { provider: text(), scope: text(), failures: whole(), failedAt: time(), openUntil: timeOrNull(), error: text() },
+  'An account whose listings fail. From the third failure in a row on it is left alone for 5, 15, 45, then 60 minutes.',
+)
 export const Status = component(
   'Status',
   {
@@ -207,6 +216,7 @@ export const Status = component(
     clockSkewMs: whole(),
     expiryPaused: textOrNull(),
     freezes: Type.Array(ref(Freeze)),
+    circuits: Type.Array(ref(Circuit)),
     replicas: Type.Array(ref(Replica)),
     counts: Type.Object({ leases: numbers(), instances: numbers(), removals: numbers(), findings: whole() }),
   },
@@ -232,6 +242,7 @@ export const shared = [
   Freeze,
   Audit,
   Replica,
+  Circuit,
   Status,
   Check,
 ]

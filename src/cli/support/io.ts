@@ -23,6 +23,8 @@ export interface Io {
   home: string
   /** Is stdout a terminal that takes colours? */
   colours: boolean
+  /** Is stderr a terminal, where a line may be written over? */
+  terminal?: boolean
   /** Wall clock in milliseconds, for ages in tables only. */
   now: () => number
   door: () => Promise<BoxDoor>
@@ -49,6 +51,7 @@ export const processIo = (): Io => {
     },
     home: homedir(),
     colours: process.stdout.isTTY === true && (noColour === undefined || noColour === '') && terminal !== 'dumb',
+    terminal: process.stderr.isTTY === true && terminal !== 'dumb',
     now: Date.now,
     door: async () => await import('../../providers/process/enter.ts'),
   }

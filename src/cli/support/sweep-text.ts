@@ -1,4 +1,5 @@
 /** Sweeps for people: the coverage matrix, the verdicts with their reasons, and what becomes of the orphans. */
+import { counted } from '../../lib/counted.ts'
 import { formatDuration } from '../../lib/duration.ts'
 import { verdictReasons } from '../../model/verdict-reasons.ts'
 import type { SweepCellView, SweepOrphanView, SweepView } from '../../model/wire.ts'
@@ -27,14 +28,16 @@ const matrix = (cli: Cli, cells: readonly SweepCellView[]): string => {
   )
   const notes = cells
     .filter((cell) => cell.why !== null)
-    .map((cell) => `${cell.location} ${cell.kind}: ${cell.state}: ${printable(cell.why ?? '')}\n`)
+    .map(
+      (cell) =>
+        `${printable(cell.location)}, ${printable(cell.kind)}: ${cell.state === 'denied' ? `permission ${printable(cell.why ?? '')} is missing` : `${cell.state}: ${printable(cell.why ?? '')}`}\n`,
+    )
   return `${table}${notes.join('')}`
 }
 
 const verdicts = (cli: Cli, sweep: SweepView): string => {
   const rows = Object.entries(sweep.verdicts).toSorted(([a], [b]) => (a < b ? -1 : 1))
-  const plain = sweep.counts.seen
-  const head = `${sweep.counts.listed} resources listed; ${sweep.counts.groups} groups judged one by one${plain > 0 ? `; ${plain} boxes plainly tracked` : ''}\n`
+  const head = `${counted(sweep.counts.listed, 'resource')} listed; ${counted(sweep.counts.groups, 'group')} judged one by one; the ledger expects ${counted(sweep.counts.expected, 'box', 'boxes')}, and ${sweep.counts.seen} ${sweep.counts.seen === 1 ? 'was' : 'were'} seen\n`
   if (rows.length === 0) return head
   return `${head}${cli.table(
     [
@@ -59,13 +62,19 @@ const planText = (sweep: SweepView): string => {
   return `${dry ? `${would} begin to take back` : 'began to take back'} ${plan.removals.length}:\n${lines}${why === '' ? '' : `${printable(why)}\n`}`
 }
 
-const stateOf = (one: SweepOrphanView, nowMs: number): string => {
+/** The plan's own text stands above the table, once. */
+const stateOf = (one: SweepOrphanView, planId: string | null, nowMs: number): string => {
   if (one.removalID !== null) return `being taken back by ${one.removalID}`
   if (one.heldBack.length === 0) return 'nothing holds it back'
-  return one.heldBack.map(({ what, until }) => (until === null ? what : `${what}, until ${until} (${relative(until, nowMs)})`)).join('; ')
+  return one.heldBack
+    .map(({ what, until }) => {
+      if (planId !== null && what.startsWith(`plan ${planId} `)) return 'the plan above'
+      return until === null ? what : `${what}, until ${until} (${relative(until, nowMs)})`
+    })
+    .join('; ')
 }
 
-const orphans = (cli: Cli, rows: readonly SweepOrphanView[]): string =>
+const orphans = (cli: Cli, rows: readonly SweepOrphanView[], planId: string | null): string =>
   rows.length === 0
     ? ''
     : cli.table(
@@ -73,7 +82,7 @@ const orphans = (cli: Cli, rows: readonly SweepOrphanView[]): string =>
           { title: 'ORPHAN', cell: (one) => one.target },
           { title: 'NAME', cell: (one) => one.name },
           { title: 'REASON', cell: (one) => one.reason },
-          { title: 'WAITS FOR', cell: (one) => stateOf(one, cli.io.now()) },
+          { title: 'WAITS FOR', cell: (one) => stateOf(one, planId, cli.io.now()) },
         ],
         rows,
       )
@@ -97,6 +106,6 @@ export const describeSweep = (cli: Cli, sweep: SweepView): string => {
     ['guard on counts', sweep.guard === 'none' ? null : sweep.guard],
   ])
   const coverage = sweep.cells.length === 0 ? '' : `\n${matrix(cli, sweep.cells)}\n${verdicts(cli, sweep)}`
-  const rest = [planText(sweep), orphans(cli, sweep.orphans ?? [])].filter((part) => part !== '').join('\n')
+  const rest = [planText(sweep), orphans(cli, sweep.orphans ?? [], sweep.plan?.id ?? null)].filter((part) => part !== '').join('\n')
   return `${printable(place)}: ${outcome}\n${head}${coverage}${rest === '' ? '' : `\n${rest}`}`
 }

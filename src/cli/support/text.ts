@@ -28,6 +28,6 @@ export const stateStyle = (state: string): Style | null => {
   if (['active', 'busy', 'idle', 'ok', 'ready'].includes(state)) return 'green'
   if (['provisioning', 'pending', 'terminating', 'warning', 'preparing', 'removing', 'verifying', 'held', 'open'].includes(state))
     return 'yellow'
-  if (['failed', 'error', 'missing'].includes(state)) return 'red'
+  if (['failed', 'error', 'missing', 'gave-up'].includes(state)) return 'red'
   return ['released', 'expired', 'terminated', 'gone', 'resolved'].includes(state) ? 'dim' : null
 }

@@ -4,6 +4,7 @@ import { withDeadline } from '../../lib/deadline.ts'
 import { errorText } from '../../lib/redact.ts'
 import { stuckAfter } from '../../model/removal.ts'
 import type { DoctorCheck } from '../../model/wire.ts'
+import type { Provider } from '../../providers/contract.ts'
 import { listBackends, type BackendRow } from '../../store/backends.ts'
 import { runningReplicas } from '../../store/replicas.ts'
 import type { Session } from '../../store/store.ts'
@@ -33,6 +34,19 @@ const checkFolder = async (folder: string): Promise<DoctorCheck> => {
   }
 }
 
+/** case D9: what it made and we lost the record of is found by nobody. */
+const cannotProve = (provider: Provider): DoctorCheck[] =>
+  provider.list === undefined
+    ? [
+        {
+          name: `${provider.name}: sweeps`,
+          level: 'warning',
+          message: `provider "${provider.name}" can create and not list: no absence is ever proved there, and what is lost is never found`,
+          remedy: 'look into the account yourself from time to time',
+        },
+      ]
+    : []
+
 const checkProvider = async (context: EngineContext, backends: readonly BackendRow[]): Promise<DoctorCheck[]> => {
   const [first] = backends as [BackendRow]
   const names = backends.map((row) => `${row.project}/${row.name}`).join(', ')
@@ -46,7 +60,7 @@ const checkProvider = async (context: EngineContext, backends: readonly BackendR
     const checks = await withDeadline(`the doctor of ${first.provider}`, deadlineMs, new AbortController().signal, (signal) =>
       provider.doctor(config, { signal }),
     )
-    return checks.map((check) => ({ ...check, message: `backend ${names}: ${check.message}` }))
+    return [...checks, ...cannotProve(provider)].map((check) => ({ ...check, message: `backend ${names}: ${check.message}` }))
   } catch (error) {
     return failed(errorText(error), 'see the coordinator log, and check the configuration of the backend')
   }
@@ -92,7 +106,7 @@ const checkRemovals = async (session: Session, project: string | null): Promise<
   const stuck = await session.db
     .selectFrom('removals')
     .select(['id', 'error'])
-    .where('state', '<>', 'gone')
+    .where('state', 'not in', ['gone', 'gave-up'])
     .where('failures', '>=', stuckAfter)
     .$if(project !== null, (query) => query.where('project', '=', project as string))
     .orderBy('failed_at', 'desc')

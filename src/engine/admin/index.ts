@@ -2,6 +2,8 @@
  * What operators and administrators do and read, one file per aggregate. Each function is one request: it checks the role, does its work in one
  * transaction with the event that tells of it, and answers a view of `model/wire.ts`. Leases as their holders see them are in `../leases`.
  */
+export { readAudit } from './audit.ts'
+export { verifyAudit, type VerifyInput } from './audit-verify.ts'
 export { addBackend, deleteBackend, listBackends, type BackendInput } from './backends.ts'
 export { defaultProject, firstStart, needsAdminToken } from './bootstrap.ts'
 export { runDoctor } from './doctor.ts'
@@ -13,6 +15,7 @@ export { addHold, listHolds, removeHold, type HoldInput } from './holds.ts'
 export { getInstance, listInstances } from './instances.ts'
 export { auditLeases, type AuditInput } from './lease-audit.ts'
 export { adminDelete, adminRelease } from './leases.ts'
+export { letCountsPass, type LetPassInput } from './let-pass.ts'
 export { createProject, deleteProject, listProjects } from './projects.ts'
 export { databaseTrouble, readStatus, type Running } from './status.ts'
 export { dryRunSweep, getSweep, listSweeps, requestSweep, type SweepInput } from './sweeps.ts'

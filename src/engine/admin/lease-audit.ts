@@ -1,5 +1,5 @@
 /** `lease-audit`: which leases still owe a removal, beside what their provider says of them now (leases R49-R51). */
-import { stuckAfter } from '../../model/removal.ts'
+import { isOpenRemoval, stuckAfter } from '../../model/removal.ts'
 import { LeaseholdError } from '../../model/errors.ts'
 import { leaseStates, type AuditRow, type LeaseState } from '../../model/wire.ts'
 import { attemptsOf, identityOf, type AttemptRow } from '../../store/attempts.ts'
@@ -61,7 +61,7 @@ const load = async (session: Session, leases: readonly LeaseRow[]): Promise<Case
     const own = removals.get(lease.id) ?? []
     return {
       lease,
-      removal: own.find((row) => row.state !== 'gone') ?? own.at(-1),
+      removal: own.find((row) => isOpenRemoval(row.state)) ?? own.findLast((row) => row.state === 'gave-up') ?? own.at(-1),
       nativeId: attempt?.native_id ?? null,
       subject: {
         provider: lease.provider,
@@ -79,7 +79,7 @@ const debtOf = ({ lease, removal }: Case, now: number): string[] => {
   const overdue = lease.release_deletes === 0 && lease.retain_until !== null && lease.retain_until <= now
   const debts = [
     open && removal.failures > 0 ? 'cleanup-error' : '',
-    open ? 'cleanup-open' : '',
+    open ? (removal.state === 'gave-up' ? 'gave-up' : 'cleanup-open') : '',
     lease.may_exist === 1 ? 'may-exist' : '',
     overdue ? 'retained-overdue' : '',
   ].filter((one) => one !== '')
@@ -87,10 +87,15 @@ const debtOf = ({ lease, removal }: Case, now: number): string[] => {
   return debts.length > 0 ? debts : ['state']
 }
 
+const standsOf = (removal: RemovalRow | undefined): string | null => {
+  if (removal?.state === 'gave-up') return 'given up: nothing tries to take it back any more'
+  return removal !== undefined && removal.failures >= stuckAfter ? `stuck after ${removal.failures} failures in a row` : null
+}
+
 const auditRow = (subject: Case, look: Look, now: number): AuditRow => {
   const { lease, removal } = subject
   const open = removal !== undefined && removal.state !== 'gone' ? removal : undefined
-  const stuck = (open?.failures ?? 0) >= stuckAfter ? `stuck after ${open?.failures} failures in a row` : null
+  const stuck = standsOf(open)
   return {
     leaseID: lease.id,
     slug: lease.slug,

@@ -1,14 +1,17 @@
 /** The coordinator about itself. For a token of one project the counts are that project's. */
 import { sql } from 'kysely'
 import { errorText } from '../../lib/redact.ts'
-import type { StatusView } from '../../model/wire.ts'
+import { circuitOpenUntil } from '../../model/sweep.ts'
+import type { CircuitView, StatusView } from '../../model/wire.ts'
+import { listCircuits } from '../../store/circuits.ts'
 import type { QueueTable } from '../../store/due.ts'
 import { runningReplicas } from '../../store/replicas.ts'
 import type { Session } from '../../store/store.ts'
 import { requireFull, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
-import { iso } from '../views.ts'
+import { iso, isoOrNull } from '../views.ts'
 import { visibleFreezes } from './freezes.ts'
+import { scopesOfProject } from './scopes.ts'
 
 const countByState = async (session: Session, table: QueueTable, project: string | null): Promise<Record<string, number>> => {
   const where = project === null ? sql`` : sql`where project = ${project}`
@@ -39,6 +42,21 @@ const countLocks = async (session: Session, now: number): Promise<Map<string, nu
   return counts
 }
 
+/** Of one project: the accounts of its own backends. */
+const visibleCircuits = async (session: Session, { project }: Actor, now: number): Promise<CircuitView[]> => {
+  const own = project === null ? null : await scopesOfProject(session, project)
+  return (await listCircuits(session))
+    .filter((row) => own === null || own.has(row.scope))
+    .map((row) => ({
+      provider: row.provider,
+      scope: row.scope,
+      failures: row.failures,
+      failedAt: iso(row.failed_at),
+      openUntil: isoOrNull(circuitOpenUntil({ openUntil: row.open_until }, now)),
+      error: row.error,
+    }))
+}
+
 /** What only the running process knows. */
 export interface Running {
   version: string
@@ -61,6 +79,7 @@ export const readStatus = async (context: EngineContext, actor: Actor, running: 
       clockSkewMs,
       expiryPaused: running.expiryPaused,
       freezes: await visibleFreezes(session, actor),
+      circuits: await visibleCircuits(session, actor, now),
       replicas: (await runningReplicas(session)).map((row) => ({
         id: row.id,
         host: row.host,

@@ -57,7 +57,11 @@ export const certificateView = (
   why: [...certificate.why],
   error: certificate.error,
   guard: certificate.guard,
-  cells: certificate.cells.map((cell) => ({ ...cell, state: cell.state as SweepView['cells'][number]['state'] })),
+  cells: certificate.cells.map((cell) => ({
+    ...cell,
+    state: cell.state as SweepView['cells'][number]['state'],
+    cleanAt: isoOrNull(cell.cleanAt ?? null),
+  })),
   counts: certificate.counts,
   verdicts: certificate.verdicts,
   // Of certificates that an older version wrote a field may be missing.

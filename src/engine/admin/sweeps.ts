@@ -138,6 +138,7 @@ const tryOne = async (context: EngineContext, backend: BackendRow, signal: Abort
     listed_at: null,
     outcome: null,
     requested_at: null,
+    let_pass: null,
     due_at: null,
     lock_fence: 0,
     lock_owner: null,

@@ -7,7 +7,7 @@ import type { AttemptRow } from '../../store/attempts.ts'
 import type { FreezeRow, HoldRow } from '../../store/holds.ts'
 import type { LeaseRow } from '../../store/leases.ts'
 import type { RemovalRow } from '../../store/removals.ts'
-import { isFound } from '../open-removals.ts'
+import { isFound, isOpenRemoval } from '../../model/removal.ts'
 import type { Owner } from './owner.ts'
 import { endOfLife } from './owner-tree.ts'
 import { stamp, type Conclusion } from './told.ts'
@@ -23,6 +23,22 @@ const lastFailure = (removal: RemovalRow): HeldBack => ({
   until: removal.retry_at,
 })
 
+/** orphans R91: an orphan by our own rows, whatever a sweep has seen of it. */
+const concludeGivenUp = (removal: RemovalRow, stops: readonly HeldBack[], mode: SweepMode): Conclusion => ({
+  verdict: 'orphan',
+  reason: 'orphan.gave-up',
+  text: 'It has ended, and taking it back was given up.',
+  heldBack: [
+    ...stops,
+    ...(mode === 'delete' ? [] : [{ what: `the mode is ${mode}: what sweeps find is not taken back`, until: null }]),
+    { what: `the last word of its removal: ${removal.error ?? 'no reason recorded'}`, until: null },
+  ],
+  change:
+    mode === 'delete'
+      ? 'a sweep that finds it and takes it back, or its absence by other hands; it is looked for'
+      : `its absence, once a person has ended it by hand; it is looked for${removal.lease_id === null ? '' : `. leasehold stop ${removal.lease_id} tries again`}`,
+})
+
 /** What an open removal waits for, and until when. */
 export const concludeRemoval = (removal: RemovalRow, stops: readonly HeldBack[], mode: SweepMode): Conclusion => {
   const base = { verdict: 'inFlight', reason: 'inFlight.removal-open' }
@@ -34,6 +50,7 @@ export const concludeRemoval = (removal: RemovalRow, stops: readonly HeldBack[],
       heldBack: [],
       change: 'nothing: what is proved gone stays gone, and whatever turns up under its ref is judged by itself',
     }
+  if (removal.state === 'gave-up') return concludeGivenUp(removal, stops, mode)
   const forbidden =
     isFound(removal.cause) && mode !== 'delete' ? [{ what: `the mode is ${mode}: what sweeps found is not taken back`, until: null }] : []
   const heldBack = [...stops, ...forbidden, ...(removal.failures > 0 && removal.error !== null ? [lastFailure(removal)] : [])]
@@ -113,7 +130,7 @@ const concludePending = (owner: Owner, now: number): Conclusion => {
 /** @param stops what stops removals of it */
 export const concludeOwner = (owner: Owner, stops: readonly HeldBack[], mode: SweepMode, now: number): Conclusion => {
   const { instance, lease } = owner
-  const open = owner.removals.findLast((one) => one.state !== 'gone')
+  const open = owner.removals.findLast((one) => isOpenRemoval(one.state)) ?? owner.removals.findLast((one) => one.state === 'gave-up')
   if (instance === null)
     return {
       verdict: 'unknown',

@@ -1,14 +1,28 @@
 /** A finding explained: by the verdict of the sweep that judged it, else by what it says itself; beside it what our rows say of its owner. */
 import type { ExplanationNode, HeldBack } from '../../model/explain.ts'
+import { counted } from '../../lib/counted.ts'
 import { findingCodes, type FindingCode } from '../../model/codes.ts'
 import type { FindingRow } from '../../store/findings.ts'
 import type { Session } from '../../store/store.ts'
 import type { EngineContext } from '../context.ts'
 import { concludeRemoval, obstacles } from './conclude.ts'
-import { explainStanding, providerOfTarget, standingOf, subjectsOf } from './judged.ts'
+import { explainStanding, providerOfTarget, standingOf, subjectsOf, type Standing } from './judged.ts'
+import { withMembers } from './member.ts'
 import { loadOwner, type Owner } from './owner.ts'
-import { ownerNodes, removalNode } from './owner-tree.ts'
+import { ownerNodes } from './owner-tree.ts'
+import type { ShownMember } from '../sweep/shown.ts'
+import { inventoryNodes, settingsNode } from './seen.ts'
 import { conclusionNode, node, type Conclusion, type Told } from './told.ts'
+
+/** Of a resource that a sweep met. */
+const membersOf = (row: FindingRow): ShownMember[] =>
+  ((JSON.parse(row.evidence) as { members?: ShownMember[] }).members ?? []).filter((one) => one.kind !== undefined)
+
+/** What stops its removal, with who and until when where our rows say so; the rest as it was concluded. */
+const withStops = (heldBack: readonly HeldBack[], stops: readonly HeldBack[], { verdict, stoppedBy }: Standing): readonly HeldBack[] => {
+  if (stops.length === 0 || !(verdict.kind === 'orphan' || verdict.reason === 'protected.hold')) return heldBack
+  return [...stops, ...heldBack.filter((one) => one.what !== stoppedBy && verdict.kind === 'orphan')]
+}
 
 /** The verdict that a finding without a sweep's judgement stands for, and what ends it. */
 const meanings: Record<FindingCode, Pick<Conclusion, 'verdict' | 'change'>> = {
@@ -25,23 +39,43 @@ const meanings: Record<FindingCode, Pick<Conclusion, 'verdict' | 'change'>> = {
   missing: { verdict: 'missing', change: 'nothing: its lease has ended with resource_missing' },
   'scope-stranded': { verdict: 'unseen', change: 'credentials that reach the account of its boxes again' },
   'denied-kind': { verdict: 'unseen', change: 'the permission that it names' },
-  'plan-waiting': { verdict: 'held', change: 'an approval of exactly this plan, or fewer orphans' },
+  'counts-implausible': {
+    verdict: 'unseen',
+    change: 'a listing that shows what should be there, exact reads that prove the rest absent, or a person: leasehold sweep --let-pass',
+  },
+  'plan-waiting': {
+    verdict: 'held',
+    change: 'fewer orphans: holds on what must stay, or removals by hand; no command approves a plan yet',
+  },
   'removal-needs-person': { verdict: 'held', change: 'a person who looks at the resource and at the error' },
 }
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 const evidenceNodes = (row: FindingRow): ExplanationNode[] =>
   Object.entries(JSON.parse(row.evidence) as Record<string, unknown>)
     .filter(([key]) => !['verdict', 'judgedAt', 'members', 'token', 'why', 'error'].includes(key))
-    .map(([key, value]) => node('finding', row.last_seen_at, `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`))
+    .map(([key, value]) => {
+      const said = (text: string): ExplanationNode => node('finding', row.last_seen_at, text)
+      if (!Array.isArray(value)) return said(`${key}: ${textOf(value)}`)
+      return node(
+        'finding',
+        row.last_seen_at,
+        `${key}: ${value.length}`,
+        value.map((one) => said(textOf(one))),
+      )
+    })
 
 const sightings = (row: FindingRow): ExplanationNode =>
-  node('finding', row.last_seen_at, `finding ${row.id} (${row.code}) was seen ${row.times_seen} times, the last time`, [
+  node('finding', row.last_seen_at, `finding ${row.id} (${row.code}) was seen ${counted(row.times_seen, 'time')}, the last time`, [
     node('finding', row.first_seen_at, 'it was first seen'),
+    row.sweep_id === null ? null : node('finding', row.last_seen_at, `its fingerprint is ${row.fingerprint.slice(0, 12)}`),
+    row.reported_at === null ? null : node('finding', row.reported_at, 'it was last told as an event'),
     row.resolved_at === null ? null : node('finding', row.resolved_at, 'it was resolved'),
   ])
 
 const subjectText = (row: FindingRow): string =>
-  `${row.target_type} ${row.target_id}${row.target_name === row.target_id ? '' : ` (${row.target_name})`}`
+  `${row.target_type === 'resource' ? '' : `finding ${row.id} (${row.code}) on `}${row.target_type} ${row.target_id}${row.target_name === row.target_id ? '' : ` (${row.target_name})`}`
 
 const absenceNode = (row: FindingRow): ExplanationNode | null =>
   row.code !== 'not-seen' || row.standing_since === null
@@ -79,13 +113,9 @@ const told = (row: FindingRow, rest: Pick<Told, 'tree' | 'heldBack' | 'change' |
 const fromRow = (row: FindingRow, rest: readonly ExplanationNode[], stops: readonly HeldBack[]): Told => {
   const { verdict, change } = meanings[row.code as FindingCode] ?? { verdict: 'unknown', change: 'its end' }
   const text = `${row.message} (${findingCodes[row.code as FindingCode] ?? row.code})`
-  const tree = conclusionNode({ verdict, reason: null, text }, row.last_seen_at, [
-    ...evidenceNodes(row),
-    absenceNode(row),
-    sightings(row),
-    ...rest,
-  ])
-  return told(row, { tree, heldBack: stops, change, verdict, reason: null })
+  const tree = conclusionNode({ verdict, reason: null, text }, row.last_seen_at, [...evidenceNodes(row), absenceNode(row), ...rest])
+  const limits = row.code === 'plan-waiting' ? [{ what: 'the limits on what one sweep, and one day, may take back', until: null }] : []
+  return told(row, { tree, heldBack: [...stops, ...limits], change, verdict, reason: null })
 }
 
 export const explainFinding = async (session: Session, context: EngineContext, row: FindingRow, now: number): Promise<Told> => {
@@ -97,17 +127,26 @@ export const explainFinding = async (session: Session, context: EngineContext, r
     const tree = conclusionNode(end, row.resolved_at ?? row.last_seen_at, [sightings(row), ...rest])
     return told(row, { ...end, tree })
   }
+  const attempts = mine?.attempts ?? []
+  const provider = row.target_type === 'resource' ? providerOfTarget(row.target_id) : ''
+  const around = [
+    sightings(row),
+    ...(await inventoryNodes(session, row)),
+    ...(provider === '' ? [] : [settingsNode(provider, context.sweepSettings(provider), now)]),
+    ...rest,
+  ]
   const [standing] = await standingOf(session, context, await subjectsOf(session, [row]), now)
   const stops = mine ? obstacles(mine.holds, mine.freezes) : []
-  if (!standing) return fromRow(row, rest, stops)
+  if (!standing) return fromRow(row, around, stops)
   const explained = explainStanding(standing, subjectText(row), now)
   const { removal, verdict } = standing
+  const judged = withMembers(explained.tree, membersOf(row), attempts)
   if (removal !== null) {
-    const mode = context.sweepSettings(providerOfTarget(row.target_id)).mode.value
-    const under = concludeRemoval(removal, stops, mode)
-    const tree = conclusionNode(under, now, [explained.tree, removalNode(removal, mine?.audit ?? []), sightings(row), ...rest])
+    const under = concludeRemoval(removal, stops, context.sweepSettings(provider).mode.value)
+    const tree = conclusionNode(under, now, [judged, ...around])
     return told(row, { ...under, tree })
   }
-  const tree = { ...explained.tree, children: [...explained.tree.children, sightings(row), ...rest] }
-  return told(row, { tree, heldBack: explained.heldBack, change: explained.change, verdict: verdict.kind, reason: verdict.reason })
+  const tree = { ...judged, children: [...judged.children, ...around] }
+  const heldBack = withStops(explained.heldBack, stops, standing)
+  return told(row, { tree, heldBack, change: explained.change, verdict: verdict.kind, reason: verdict.reason })
 }

@@ -8,7 +8,7 @@ import { LeaseholdError } from '../../model/errors.ts'
 import { verdictReasons } from '../../model/verdict-reasons.ts'
 import type { ExplanationNodeView, ExplanationView } from '../../model/wire.ts'
 import type { Session } from '../../store/store.ts'
-import { requireFull, seesProject, type Actor } from '../actor.ts'
+import { isOperator, requireFull, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { iso, isoOrNull } from '../views.ts'
 import { concludeAttempt, concludeOwner, concludeRemoval, obstacles } from './conclude.ts'
@@ -17,6 +17,8 @@ import { lookFor } from './look.ts'
 import { loadOwner, type Owner } from './owner.ts'
 import { ownerNodes } from './owner-tree.ts'
 import { resolveKey, type Named } from './resolve.ts'
+import { explainProject, explainScope } from './places.ts'
+import { ownerSeenNode } from './seen.ts'
 import { explainBackend, explainEvent, explainHold, explainSweep } from './things.ts'
 import { conclusionNode, type Conclusion, type Told } from './told.ts'
 
@@ -70,16 +72,17 @@ const explainOwner = async (session: Session, context: EngineContext, named: OfO
   const ofAttempt = named.attemptId === undefined || finding?.attempt_id === named.attemptId
   if (finding && ofAttempt) return { ...(await explainFinding(session, context, finding, now)), type: named.type, subject: named.subject }
   const concluded = conclude(named, owner, context, now)
+  const seen = await ownerSeenNode(session, context, owner)
   return {
     ...concluded,
-    tree: conclusionNode(concluded, now, ownerNodes(owner)),
+    tree: conclusionNode(concluded, now, [...ownerNodes(owner), ...(seen === null ? [] : [seen])]),
     type: named.type,
     subject: named.subject,
     project: owner.project,
   }
 }
 
-const tell = async (session: Session, context: EngineContext, named: Named, now: number): Promise<Told | undefined> => {
+const tell = async (session: Session, context: EngineContext, actor: Actor, named: Named, now: number): Promise<Told | undefined> => {
   switch (named.kind) {
     case 'owner':
       return explainOwner(session, context, named, now)
@@ -93,6 +96,10 @@ const tell = async (session: Session, context: EngineContext, named: Named, now:
       return explainEvent(named.event)
     case 'backend':
       return explainBackend(session, context, named.row, now)
+    case 'project':
+      return explainProject(session, context, named.row, now)
+    case 'scope':
+      return explainScope(session, context, actor, named.scope, now)
     case 'nothing':
       return undefined
   }
@@ -105,19 +112,25 @@ const visible = (actor: Actor, told: Pick<Told, 'project'>): boolean =>
   told.project === null ? actor.project === null : seesProject(actor, told.project)
 
 /**
- * @param key any id, a slug, a ref, `provider/location/native-id`, or a native id that only one resource has
+ * @param key any id, a slug, a ref, `provider/location/native-id`, `project/backend`, a project, a scope, or a native id that only one resource has
  * @throws LeaseholdError not_found, also for what belongs to another project
  */
 export const explainKey = async (context: EngineContext, actor: Actor, key: string, signal: AbortSignal): Promise<ExplanationView> => {
   requireFull(actor)
   const now = await context.store.now()
-  const told = await context.store.read(async (session) => tell(session, context, await resolveKey(session, actor, key, now), now))
+  const told = await context.store.read(async (session) => tell(session, context, actor, await resolveKey(session, actor, key, now), now))
   if (told) {
     if (!visible(actor, told)) throw notFound(key, '')
     return view(key, told, now)
   }
   const look = await lookFor(context, actor, key, signal)
-  if (look.kind === 'unknown') throw notFound(key, look.why)
+  if (look.kind === 'unknown') {
+    const bare =
+      /^(?![a-z]{2}_)[^/:]+$/.test(key) && isOperator(actor)
+        ? 'a resource that no record names is looked for as provider/location/native-id'
+        : ''
+    throw notFound(key, look.why === '' ? bare : look.why)
+  }
   if (look.kind === 'judged') return view(key, look.told, await context.store.now())
   const owned: OfOwner = { kind: 'owner', type: 'resource', ref: look.ref, subject: `resource ${key}` }
   const tracked = await context.store.read((session) => explainOwner(session, context, owned, now))

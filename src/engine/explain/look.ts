@@ -7,13 +7,18 @@ import { errorText } from '../../lib/redact.ts'
 import { explain, type ExplanationNode } from '../../model/explain.ts'
 import { cellsNot } from '../../model/inventory.ts'
 import { resourceKey } from '../../model/removal.ts'
-import type { ListedResource } from '../../providers/contract.ts'
+import type { ScopeId } from '../../model/ids.ts'
+import type { FoundResource, ListedResource } from '../../providers/contract.ts'
 import { listBackends, type BackendRow } from '../../store/backends.ts'
+import { rowsIn } from '../../store/bulk.ts'
 import { isOperator, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { judgeAll, seal, type Judged } from '../sweep/judge-all.ts'
 import { listScope } from '../sweep/listing.ts'
 import { policyOf, sweepWork, type SweepWork } from '../sweep/load.ts'
+import { shownMember } from '../sweep/shown.ts'
+import { withMembers, type Tokens } from './member.ts'
+import { settingsNode } from './seen.ts'
 import { conclusionNode, node, type Told } from './told.ts'
 
 const lookDeadlineMs = 45_000
@@ -45,6 +50,7 @@ const workFor = (context: EngineContext, backend: BackendRow): SweepWork | undef
       listed_at: null,
       outcome: null,
       requested_at: null,
+      let_pass: null,
       due_at: null,
       lock_fence: 0,
       lock_owner: null,
@@ -69,7 +75,7 @@ const watched = (work: SweepWork, key: Key, seen: (one: ListedResource) => void)
 const placeNode = (work: SweepWork, now: number): ExplanationNode =>
   node('listing', now, `its location was listed just now through backend ${work.backend.project}/${work.backend.name}; nothing was written`)
 
-const toldOf = (work: SweepWork, judged: Judged, key: string, now: number): Told => {
+const toldOf = (work: SweepWork, judged: Judged, attempts: Tokens, key: string, now: number): Told => {
   const { verdict } = judged
   const { mode, graceMs } = work.settings
   const explained = explain({
@@ -83,7 +89,11 @@ const toldOf = (work: SweepWork, judged: Judged, key: string, now: number): Told
     stoppedBy: null,
     now,
   })
-  const tree = { ...explained.tree, children: [...explained.tree.children, placeNode(work, now)] }
+  const judgedTree = withMembers(explained.tree, judged.group.members.map(shownMember), attempts)
+  const tree = {
+    ...judgedTree,
+    children: [...judgedTree.children, settingsNode(work.backend.provider, work.settings, now), placeNode(work, now)],
+  }
   return { ...explained, tree, type: 'resource', project: work.backend.project, verdict: verdict.kind, reason: verdict.reason }
 }
 
@@ -92,6 +102,51 @@ const toldContradiction = (work: SweepWork, key: string, why: string, now: numbe
   const tree = conclusionNode({ ...base, text: why }, now, [placeNode(work, now)])
   const change = 'a person finding out whose it is; nothing is touched until then'
   return { ...base, tree, heldBack: [], change, type: 'resource', project: work.backend.project, subject: `resource ${key}` }
+}
+
+/** Listings show only what carries a ref. An exact read finds the rest, where the id that people type is the one that the provider fixed (orphans R27). */
+const exactRead = async (work: SweepWork, key: Key, scope: ScopeId, signal: AbortSignal): Promise<FoundResource | null> => {
+  for (const kind of work.provider.kinds) {
+    const resource = { scope, location: key.location, kind, nativeId: key.nativeId, immutableId: key.nativeId, facts: {} }
+    const read = await work.provider.read(resource, work.config, { signal })
+    if (read.kind === 'present') return read.found
+  }
+  return null
+}
+
+const toldStranger = (
+  work: SweepWork,
+  { resource, providerState, tags }: FoundResource,
+  key: string,
+  incomplete: boolean,
+  now: number,
+): Told => {
+  const text =
+    tags.ref === null
+      ? 'It carries no ref, and whatever we make carries one.'
+      : 'It carries a ref, and the listing of its place just now did not show it.'
+  const base = tags.ref === null ? { verdict: 'foreign', reason: null, text } : { verdict: 'unseen', reason: null, text }
+  const tree = conclusionNode(base, now, [
+    node(
+      'read',
+      now,
+      `${resource.kind} ${resource.nativeId} in ${resource.location} is ${providerState}, ${tags.ref === null ? 'no ref' : `ref ${tags.ref}`}`,
+    ),
+    incomplete ? node('coverage', now, `the listing of ${resource.location} was incomplete`) : null,
+    placeNode(work, now),
+  ])
+  const what = tags.ref === null ? 'what is not ours is never touched' : 'nothing is concluded from what a listing does not show'
+  const change =
+    tags.ref === null ? 'nothing: it is never touched, and a tag of ours on it would only nominate it' : 'a complete listing that shows it'
+  return {
+    ...base,
+    tree,
+    heldBack: [{ what, until: null }],
+    change,
+    type: 'resource',
+    project: work.backend.project,
+    subject: `resource ${key}`,
+  }
 }
 
 const lookThrough = async (context: EngineContext, actor: Actor, given: SweepWork, key: Key, signal: AbortSignal): Promise<Look> => {
@@ -104,14 +159,21 @@ const lookThrough = async (context: EngineContext, actor: Actor, given: SweepWor
   const now = await context.store.now()
   const policy = await policyOf(context, work, account.scope, now)
   const listing = await listScope(context, work, [key.location], policy, signal)
-  const inventory = seal(work, listing, { expected: 0, seen: 0, unseen: [] }, listing.readable + listing.unreadable)
+  // One location says nothing about the counts of an account.
+  const unreadable = [...listing.unreadable.values()].reduce((sum, ids) => sum + ids.length, 0)
+  const hadTags = [...listing.resources.values()].reduce((sum, count) => sum + count, 0)
+  const inventory = seal(work, listing, { expected: 0, seen: 0, explained: 0, hadTags, unreadable, letPassBy: null })
   const judged = (await judgeAll(context, listing, inventory, policy)).find(({ group }) =>
     group.members.some((member) => member.resource.location === key.location && member.resource.nativeId === key.nativeId),
   )
   // Whose it is, is nothing for those of one project.
   if (judged?.verdict.reason === 'held.other-project' && actor.project !== null)
     return { kind: 'unknown', why: 'it belongs to another project of this installation' }
-  if (judged) return { kind: 'judged', told: toldOf(work, judged, name, await context.store.now()) }
+  if (judged) {
+    const { ref } = judged.group
+    const attempts = ref === null ? [] : await context.store.read((session) => rowsIn(session, 'attempts', 'ref', [ref]))
+    return { kind: 'judged', told: toldOf(work, judged, attempts, name, await context.store.now()) }
+  }
   const [seen] = found
   if (seen && seen.tags.ref !== null) {
     const { kind, nativeId, location } = seen.resource
@@ -122,6 +184,10 @@ const lookThrough = async (context: EngineContext, actor: Actor, given: SweepWor
   const contradiction = listing.contradictions.find((one) => one.location === key.location && one.nativeId === key.nativeId)
   if (contradiction) return { kind: 'judged', told: toldContradiction(work, name, contradiction.why, await context.store.now()) }
   const incomplete = cellsNot(inventory, 'complete').length > 0
+  const stranger = await exactRead(work, key, account.scope, signal)
+  // What carries a ref may be another project's.
+  if (stranger !== null && (stranger.tags.ref === null || actor.project === null))
+    return { kind: 'judged', told: toldStranger(work, stranger, name, incomplete, await context.store.now()) }
   return {
     kind: 'unknown',
     why: incomplete

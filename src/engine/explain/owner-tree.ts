@@ -69,8 +69,13 @@ export const removalNode = (removal: RemovalRow, audit: readonly AuditRecord[]):
     removal.accepted_at === null ? null : node('removal', removal.accepted_at, 'the provider took it on'),
     removal.error === null
       ? null
-      : node('removal', removal.failed_at, `it failed ${removal.failures} times in a row, at last: ${removal.error}`),
+      : node(
+          'removal',
+          removal.failed_at,
+          `${removal.failures === 0 ? 'its last word' : `it failed ${removal.failures} times in a row, at last`}: ${removal.error}`,
+        ),
     removal.retry_at === null ? null : node('removal', removal.retry_at, 'the next try'),
+    removal.state === 'gave-up' ? node('removal', removal.failed_at, 'it was given up: nothing tries it any more') : null,
     removal.held_by === null ? null : node('removal', removal.due_at, `${removal.held_by} stops it; looked at again`),
     removal.gone_at === null ? null : node('removal', removal.gone_at, 'its absence was proved'),
   ])
@@ -108,6 +113,7 @@ export const ownerNodes = (owner: Owner): ExplanationNode[] => {
         ]),
     owner.lease === null ? null : leaseNode(owner.lease),
     ...owner.attempts.map((attempt) => attemptNode(attempt, instance?.attempt_id === attempt.id)),
+    ...owner.events.map((event) => node('event', event.at, `${event.code}: ${event.message}`)),
     ...owner.removals.map((removal) => removalNode(removal, owner.audit)),
     ...owner.findings.map(findingNode),
     ...owner.holds.map(holdNode),

@@ -5,6 +5,7 @@ import type { AttemptRow } from '../../store/attempts.ts'
 import { auditOfRemoval, type AuditRecord } from '../../store/audit.ts'
 import { rowsIn } from '../../store/bulk.ts'
 import type { FindingRow } from '../../store/findings.ts'
+import type { EventRow } from '../../store/events.ts'
 import { everyScope, listFreezes, standingHolds, type FreezeRow, type HoldRow } from '../../store/holds.ts'
 import { findInstance, type InstanceRow } from '../../store/instances.ts'
 import { leaseById, type LeaseRow } from '../../store/leases.ts'
@@ -25,6 +26,8 @@ export interface Owner {
   attempts: AttemptRow[]
   removals: RemovalRow[]
   audit: AuditRecord[]
+  /** What happened to its attempts, as long as events are kept. */
+  events: Pick<EventRow, 'at' | 'code' | 'message'>[]
   /** Open ones. */
   findings: FindingRow[]
   /** Standing ones, on it or on anything that it belongs to. */
@@ -62,6 +65,18 @@ const matching = (
   return holds.filter((hold) => mine[hold.target_type].includes(hold.target_id))
 }
 
+const attemptEvents = (session: Session, ownerId: string) =>
+  session.db
+    .selectFrom('event_targets')
+    .innerJoin('events', 'events.id', 'event_targets.event_id')
+    .select(['events.at', 'events.code', 'events.message'])
+    .where('event_targets.type', '=', 'instance')
+    .where('event_targets.id', '=', ownerId)
+    .where('events.code', 'like', 'attempt.%')
+    .orderBy('events.at')
+    .limit(20)
+    .execute()
+
 /** Undefined: nobody here issued the ref. */
 export const loadOwner = async (session: Session, ref: string, now: number): Promise<Owner | undefined> => {
   const ledger = await ledgerByRef(session, ref)
@@ -87,6 +102,7 @@ export const loadOwner = async (session: Session, ref: string, now: number): Pro
     attempts,
     removals,
     audit,
+    events: await attemptEvents(session, ledger.owner_id),
     findings: await openFindings(session, ref, [ledger.owner_id, ...(lease ? [lease.id] : []), ...keys]),
     holds: matching(await standingHolds(session, now), owner, keys, scopes),
     freezes: (await listFreezes(session)).filter((row) => row.scope === everyScope || scopes.includes(row.scope)),

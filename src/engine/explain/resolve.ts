@@ -1,4 +1,7 @@
-/** What a key names. An id is only what its prefix says; other words are looked up as a ref, a slug, a backend, and a native id, in this order. */
+/**
+ * What a key names. An id is only what its prefix says; other words are looked up as a ref, a scope, a slug, a backend, a project, and a native
+ * id, in this order.
+ */
 import { sql } from 'kysely'
 import { isLeaseId, isRef } from '../../model/ids.ts'
 import { LeaseholdError } from '../../model/errors.ts'
@@ -10,6 +13,7 @@ import { holdById, type HoldRow } from '../../store/holds.ts'
 import { findInstance } from '../../store/instances.ts'
 import { leaseById, liveLeasesBySlug, type LeaseRow } from '../../store/leases.ts'
 import { ledgerByRef } from '../../store/ledger.ts'
+import { findProject, type ProjectRow } from '../../store/projects.ts'
 import { sweepById, type SweepRow } from '../../store/sweeps.ts'
 import type { Session } from '../../store/store.ts'
 import { seesProject, type Actor } from '../actor.ts'
@@ -23,6 +27,8 @@ export type Named =
   | { kind: 'hold'; row: HoldRow }
   | { kind: 'event'; event: EventFacts }
   | { kind: 'backend'; row: BackendRow }
+  | { kind: 'project'; row: ProjectRow }
+  | { kind: 'scope'; scope: string }
   | { kind: 'nothing' }
 
 const nothing: Named = { kind: 'nothing' }
@@ -209,8 +215,12 @@ export const resolveKey = async (session: Session, actor: Actor, key: string, no
     const row = await findBackend(session, project, backend)
     return row ? { kind: 'backend', row } : nothing
   }
+  // The only names with a colon.
+  if (/^[^:/\s]+:\S+$/.test(key)) return { kind: 'scope', scope: key }
   const slug = await ofSlug(session, actor, key, now)
   if (slug.kind !== 'nothing') return slug
   const named = await ofBackendName(session, actor, key)
-  return named.kind === 'nothing' ? ofNativeId(session, actor, key) : named
+  if (named.kind !== 'nothing') return named
+  const row = seesProject(actor, key) ? await findProject(session, key) : undefined
+  return row ? { kind: 'project', row } : ofNativeId(session, actor, key)
 }

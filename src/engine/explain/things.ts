@@ -1,8 +1,12 @@
 /** What is neither a resource nor its owner, explained: sweeps, holds, events, backends. */
+import { counted } from '../../lib/counted.ts'
 import { briefDuration } from '../../lib/duration.ts'
 import type { ExplanationNode } from '../../model/explain.ts'
 import { verdictReasons } from '../../model/verdict-reasons.ts'
 import type { BackendRow } from '../../store/backends.ts'
+import { circuitOpenUntil } from '../../model/sweep.ts'
+import { cellsOf } from '../../store/cells.ts'
+import { circuitOf } from '../../store/circuits.ts'
 import type { HoldRow } from '../../store/holds.ts'
 import { listSweeps, type SweepRow } from '../../store/sweeps.ts'
 import type { Session } from '../../store/store.ts'
@@ -25,8 +29,8 @@ const planNode = (plan: NonNullable<Certificate['plan']>, at: number): Explanati
     'plan',
     at,
     plan.kind === 'wait'
-      ? `plan ${plan.id} of ${plan.waiting} removals is beyond the limits and waits: ${plan.why}`
-      : `plan ${plan.id} began ${plan.removals.length} removals${plan.why === null ? '' : `; ${plan.why}`}`,
+      ? `plan ${plan.id} of ${counted(plan.waiting, 'removal')} is beyond the limits and waits: ${plan.why}`
+      : `plan ${plan.id} began ${counted(plan.removals.length, 'removal')}${plan.why === null ? '' : `; ${plan.why}`}`,
     [...plan.removals.map((target) => node('plan', at, target)), plan.whatToDo == null ? null : node('plan', at, plan.whatToDo)],
   )
 
@@ -42,19 +46,19 @@ const certificateNodes = (certificate: Certificate): ExplanationNode[] => {
       : node(
           'coverage',
           at,
-          `${counts.listed} resources were listed; guard on counts: ${certificate.guard}`,
+          `${counted(counts.listed, 'resource')} listed; guard on counts: ${certificate.guard}`,
           certificate.cells.map((cell) =>
             node(
               'coverage',
               at,
-              `${cell.location}, ${cell.kind}: ${cell.state}${cell.why === null ? '' : ` (${cell.why})`}, ${cell.resources} resources, ${cell.pages} pages`,
+              `${cell.location}, ${cell.kind}: ${cell.state}${cell.why === null ? '' : ` (${cell.why})`}, ${counted(cell.resources, 'resource')}, ${counted(cell.pages, 'page')}`,
             ),
           ),
         ),
     node(
       'ledger',
       at,
-      `of ${counts.expected} boxes that the ledger expects there ${counts.seen} were seen; ${counts.oursInScope} groups of ours exist in the account`,
+      `of ${counted(counts.expected, 'box', 'boxes')} that the ledger expects there ${counts.seen} ${counts.seen === 1 ? 'was' : 'were'} seen; of ours there ${counts.oursInScope === 1 ? 'is' : 'are'} ${counted(counts.oursInScope, 'group')} in the account`,
     ),
     ...Object.entries(certificate.verdicts).map(([reason, count]) => node('verdict', at, `${count} × ${reason}: ${textOfReason(reason)}`)),
     certificate.plan === null ? null : planNode(certificate.plan, at),
@@ -162,6 +166,9 @@ export const explainBackend = async (session: Session, context: EngineContext, r
     .selectAll()
     .where('scope', 'in', ['*', row.scope ?? '*'])
     .execute()
+  const cells = row.scope === null ? [] : await cellsOf(session, { project: row.project, backend: row.name, scope: row.scope })
+  const circuit = row.scope === null ? undefined : await circuitOf(session, row.provider, row.scope)
+  const openUntil = circuitOpenUntil(circuit && { openUntil: circuit.open_until }, now)
   const draining = row.deleted_at !== null
   const verdict = draining ? 'ended' : 'tracked'
   const text = draining
@@ -187,11 +194,24 @@ export const explainBackend = async (session: Session, context: EngineContext, r
       cleanup?.listed_at == null
         ? null
         : node('cleanup', cleanup.listed_at, `the newest listing began; it ended ${cleanup.outcome ?? 'without an outcome'}`),
+      ...cells.map((cell) =>
+        node(
+          'coverage',
+          cell.listed_at,
+          `${cell.location}, ${cell.kind}: ${cell.state}${cell.why === null ? '' : ` (${cell.why})`} at the newest listing; ${cell.clean_at === null ? 'never yet provably seen' : `provably seen up to ${stamp(cell.clean_at)}`}`,
+        ),
+      ),
+      circuit === undefined
+        ? null
+        : node('circuit', circuit.failed_at, `${counted(circuit.failures, 'listing')} of its account in a row failed: ${circuit.error}`),
       newest ? node('sweep', newest.finished_at ?? newest.started_at, `its newest sweep is ${newest.id}`) : null,
       ...findings.map(findingNode),
       ...freezes.map(freezeNode),
     ]),
-    heldBack: [],
+    heldBack:
+      openUntil === null
+        ? []
+        : [{ what: `the circuit of account ${row.scope}: no sweep of it begins by itself until then`, until: openUntil }],
     change: await nextSweep(session, row.project, row.name),
   }
 }

@@ -72,5 +72,7 @@ export const chooseBackend = async (
     throw new LeaseholdError('not_found', `project "${project}" does not exist or is not visible to this token`)
   const backend = pick(rows, project, wanted)
   const provider = context.providers.get(backend.provider) ?? unavailable(`this coordinator has no provider "${backend.provider}"`)
-  return { backend, scope: await ensureScope(context, backend), location: provider.locations[0] ?? 'default' }
+  // Where the backend itself says: a lost create is looked for, and its leftover proved ours, in the location of its attempt.
+  const locations = provider.locationsOf?.(JSON.parse(backend.config) as Record<string, unknown>) ?? provider.locations
+  return { backend, scope: await ensureScope(context, backend), location: locations[0] ?? 'default' }
 }

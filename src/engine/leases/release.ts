@@ -9,7 +9,7 @@ import { wakeRow } from '../../store/due.ts'
 import { appendEvents } from '../../store/events.ts'
 import { lockInstances } from '../../store/instances.ts'
 import { cancelCreateRequest, createRequest, leaseById, lockLeases, type LeaseRow } from '../../store/leases.ts'
-import { removalsOfLeases } from '../../store/removals.ts'
+import { removalsOfLeases, retryGivenUp, type RemovalRow } from '../../store/removals.ts'
 import type { LeasesTable } from '../../store/schema.ts'
 import type { Tx } from '../../store/store.ts'
 import { maySeeLease, projectFor, requireFull, type Actor } from '../actor.ts'
@@ -48,6 +48,12 @@ const takeBack = async (tx: Tx, lease: LeaseRow, cause: RemovalCause, actor: str
   await wakeRow(tx, 'instances', instance.id)
 }
 
+const tryNow = async (tx: Tx, removal: RemovalRow): Promise<void> => {
+  if (removal.state !== 'gave-up') return wakeRow(tx, 'removals', removal.id)
+  await lockInstances(tx, [removal.instance_id])
+  await retryGivenUp(tx, removal)
+}
+
 export interface ReleaseInput {
   delete?: boolean
   expectedProvider?: string
@@ -67,7 +73,7 @@ const release = async (tx: Tx, actor: Actor, lease: LeaseRow, remove: boolean | 
       throw new LeaseholdError(decision.code, `${lease.id}: ${decision.message}`)
     case 'unchanged':
       // Asked for again in as many words: a removal that waits for its next try, or for a person, is tried now.
-      if (open && remove === true) await wakeRow(tx, 'removals', open.id)
+      if (open && remove === true) await tryNow(tx, open)
       return
     case 'retain':
       await change(tx, lease, {
@@ -89,7 +95,7 @@ const release = async (tx: Tx, actor: Actor, lease: LeaseRow, remove: boolean | 
         due_at: null,
       })
       // A removal that failed before is tried again at once: somebody asks for it.
-      if (open) await wakeRow(tx, 'removals', open.id)
+      if (open) await tryNow(tx, open)
       else await takeBack(tx, lease, cause, actor.name)
       await resolveAbout(tx, 'lease', [lease.id], 'retained-overdue')
       return appendEvents(tx, [event(tx, 'lease.released', { retained: false }, about)])

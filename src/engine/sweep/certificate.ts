@@ -1,7 +1,9 @@
 /** What a sweep saw and concluded, sealed with its coverage: the ground on which its removals stand. */
+import { cellKey, type Guard } from '../../model/inventory.ts'
 import type { PlanDecision } from '../../model/limits.ts'
 import type { Ended } from '../../model/sweep.ts'
 import type { Inspection } from './run.ts'
+import type { Watermarks } from './watermarks.ts'
 
 export interface Certificate {
   scope: string | null
@@ -9,7 +11,8 @@ export interface Certificate {
   endedAt: number
   mode: string
   reasons: readonly string[]
-  cells: { location: string; kind: string; state: string; why: string | null; pages: number; resources: number }[]
+  /** `cleanAt`: up to when the cell was provably seen; of a certificate that an older version wrote it is missing. */
+  cells: { location: string; kind: string; state: string; why: string | null; pages: number; resources: number; cleanAt?: number | null }[]
   guard: string
   counts: { listed: number; expected: number; seen: number; groups: number; oursInScope: number }
   verdicts: Record<string, number>
@@ -27,6 +30,17 @@ const planOf = (plan: PlanDecision | null): Certificate['plan'] => {
   return { kind: 'begin', id: plan.id, removals, waiting: plan.later.length, why: plan.why, whatToDo: null }
 }
 
+const guardText = (guard: Guard): string => {
+  switch (guard.kind) {
+    case 'passed':
+      return 'passed'
+    case 'tripped':
+      return `tripped: ${guard.why}`
+    case 'let-pass':
+      return `let pass by ${guard.by}: ${guard.why}`
+  }
+}
+
 export const certificateOf = (
   inspection: Inspection,
   mode: string,
@@ -34,6 +48,7 @@ export const certificateOf = (
   plan: PlanDecision | null,
   ended: Ended,
   endedAt: number,
+  watermarks: Watermarks,
 ): Certificate => {
   const base = {
     startedAt: inspection.kind === 'inspected' ? inspection.listing.startedAt : inspection.startedAt,
@@ -68,8 +83,9 @@ export const certificateOf = (
           why: cell.state.kind === 'partial' ? cell.state.why : cell.state.kind === 'denied' ? cell.state.permission : null,
           pages: cell.pages,
           resources: cell.resources,
+          cleanAt: watermarks.get(cellKey(cell.location, cell.kind)) ?? null,
         })),
-        guard: inventory.guard.kind === 'passed' ? 'passed' : `${inventory.guard.kind}: ${inventory.guard.why}`,
+        guard: guardText(inventory.guard),
         counts: {
           listed: inventory.resources,
           expected: inspection.expected,

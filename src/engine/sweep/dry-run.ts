@@ -24,19 +24,21 @@ export const dryRun = async (context: EngineContext, work: SweepWork, signal: Ab
   const mode = work.settings.mode.value
   if (inspection.kind !== 'inspected') {
     const ended = sweepOutcome(factsWithout(inspection))
-    return { certificate: certificateOf(inspection, mode, ['dry-run'], null, ended, now), orphans: [], plan: null }
+    return { certificate: certificateOf(inspection, mode, ['dry-run'], null, ended, now, new Map()), orphans: [], plan: null }
   }
   return context.store.read(async (session) => {
-    const before = new Map((await openOf(session, work)).filter((row) => row.code === 'orphan').map((row) => [row.target_id, row]))
+    const before = new Map(
+      (await openOf(session, work, inspection.scope)).filter((row) => row.code === 'orphan').map((row) => [row.target_id, row]),
+    )
     const orphans = inspection.judged
       .filter((one) => one.verdict.kind === 'orphan')
       .map((one) => advanceOrphan(work, inspection.inventory, one, before.get(one.target)))
-    const eligible = eligibleOrphans(work, orphans, now)
+    const eligible = eligibleOrphans(work, inspection.inventory, orphans, now)
     const plan = await planSweep(session, inspection.scope, eligible, inspection.oursInScope, now)
     const newlyDenied = await countNewlyDenied(session, work, inspection)
     const ended = sweepOutcome(
       factsOf(inspection, orphans, { eligible: eligible.length, plan: mode === 'delete' ? plan : null, newlyDenied }),
     )
-    return { certificate: certificateOf(inspection, mode, ['dry-run'], plan.decision, ended, now), orphans, plan }
+    return { certificate: certificateOf(inspection, mode, ['dry-run'], plan.decision, ended, now, new Map()), orphans, plan }
   })
 }

@@ -7,7 +7,7 @@ import { reportDueAt } from '../../model/sweep.ts'
 import { reasonOf } from '../../model/verdict-reasons.ts'
 import type { Verdict } from '../../model/verdict.ts'
 import { resourceKey } from '../../model/removal.ts'
-import type { AttemptId, Ref } from '../../model/ids.ts'
+import type { AttemptId, Ref, ScopeId } from '../../model/ids.ts'
 import type { Contradiction } from '../../providers/contract.ts'
 import type { FindingRow } from '../../store/findings.ts'
 import { markReported, unswept } from '../../store/findings.ts'
@@ -16,6 +16,7 @@ import type { Session, Tx } from '../../store/store.ts'
 import { event, reportFinding, resolveAbout, type Target } from '../record.ts'
 import type { Judged } from './judge-all.ts'
 import type { SweepWork } from './load.ts'
+import { shownMember } from './shown.ts'
 
 export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
@@ -83,7 +84,7 @@ const noteOne = async (tx: Tx, note: SweepNote, judged: Judged, code: FindingCod
   const { verdict, group, evidence } = judged
   const noted = code === 'orphan' ? advanceOrphan(work, inventory, judged, before) : { judged, quarantine: null, changed: false }
   const { quarantine } = noted
-  const members = group.members.map((member) => ({ ...member.resource, name: member.name, state: member.providerState }))
+  const members = group.members.map(shownMember)
   await reportFinding(tx, {
     code,
     project: work.backend.project,
@@ -114,30 +115,53 @@ const noteOne = async (tx: Tx, note: SweepNote, judged: Judged, code: FindingCod
   return noted
 }
 
-/** A standing finding is told again when its time has come; a change or an appearance is told at once anyway (orphans R68). */
-const remind = async (tx: Tx, work: SweepWork, row: FindingRow): Promise<void> => {
-  if (
-    row.reported_at === null ||
-    reportDueAt({ firstSeenAt: row.first_seen_at, reportedAt: row.reported_at }, work.settings.reportEveryMs.value) > tx.now
-  )
-    return
-  await markReported(tx, row.id)
-  const targets = [
-    { type: 'finding', id: row.id, name: row.code },
-    { type: row.target_type, id: row.target_id, name: row.target_name },
-  ]
-  await appendEvents(tx, [
-    event(tx, 'finding.standing', { code: row.code, message: row.message, timesSeen: row.times_seen }, { project: row.project, targets }),
-  ])
-}
-
-/** What earlier sweeps of this backend left standing about resources. */
-export const openOf = (tx: Session, work: SweepWork): Promise<FindingRow[]> =>
-  tx.db
+/**
+ * Whatever stands is told again when its time has come, whatever it is about: what opens the gate for a report must be reported, or the gate stays open.
+ * A change or an appearance was told already (orphans R40, R68).
+ */
+export const remindStanding = async (tx: Tx, work: SweepWork): Promise<void> => {
+  const open = await tx.db
     .selectFrom('findings')
     .selectAll()
     .where('project', '=', work.backend.project)
     .where('backend', '=', work.backend.name)
+    .where('state', '=', 'open')
+    .where('reported_at', '<', tx.now)
+    .execute()
+  const due = open.filter(
+    (row) => reportDueAt({ firstSeenAt: row.first_seen_at, reportedAt: row.reported_at }, work.settings.reportEveryMs.value) <= tx.now,
+  )
+  for (const row of due) await markReported(tx, row.id)
+  await appendEvents(
+    tx,
+    due.map((row) =>
+      event(
+        tx,
+        'finding.standing',
+        { code: row.code, message: row.message, timesSeen: row.times_seen },
+        {
+          project: row.project,
+          targets: [
+            { type: 'finding', id: row.id, name: row.code },
+            { type: row.target_type, id: row.target_id, name: row.target_name },
+          ],
+        },
+      ),
+    ),
+  )
+}
+
+/**
+ * What earlier sweeps of this project left standing about resources of this account, through whichever of its backends: two of one account see the same
+ * resource, and its quarantine is one (orphans R105).
+ */
+export const openOf = (tx: Session, work: SweepWork, scope: string): Promise<FindingRow[]> =>
+  tx.db
+    .selectFrom('findings')
+    .selectAll()
+    .where('project', '=', work.backend.project)
+    .where('backend', 'is not', null)
+    .where('scope', '=', scope as ScopeId)
     .where('state', '=', 'open')
     .where('target_type', '=', 'resource')
     .execute()
@@ -172,7 +196,7 @@ export const noteFindings = async (
   contradictions: readonly Contradiction[],
 ): Promise<Noted[]> => {
   const { work, inventory } = note
-  const before = await openOf(tx, work)
+  const before = await openOf(tx, work, note.scope)
   const known = new Map(before.map((row) => [`${row.code} ${row.target_id}`, row]))
   const noted: Noted[] = []
   const standing = new Set<string>()
@@ -184,7 +208,6 @@ export const noteFindings = async (
     standing.add(key)
     const row = known.get(key)
     noted.push(await noteOne(tx, note, one, code, row))
-    if (row) await remind(tx, work, row)
   }
   for (const one of contradictions) {
     const target = resourceKey(work.backend.provider, one.location, one.nativeId)
@@ -192,8 +215,6 @@ export const noteFindings = async (
     if (standing.has(key)) continue
     standing.add(key)
     await noteContradiction(tx, note, target, one)
-    const row = known.get(key)
-    if (row) await remind(tx, work, row)
   }
   const over = before.filter(
     (row) =>

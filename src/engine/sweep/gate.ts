@@ -1,6 +1,9 @@
-/** Is there a reason to list? One small query per cleanup and interval, and no provider call (orphans R39-R44). */
+/**
+ * Is there a reason to list? One small query per cleanup and interval, and no provider call (orphans R39-R44); only where a kind was denied is the provider
+ * asked whether it may be listed now (R102).
+ */
 import { sql } from 'kysely'
-import { gateOpen, reportDueAt, type GateReason, type SweepOutcome } from '../../model/sweep.ts'
+import { circuitOpenUntil, gateOpen, reportDueAt, type GateReason, type SweepOutcome } from '../../model/sweep.ts'
 import type { SweepMode } from '../../model/sweep-settings.ts'
 import type { Session } from '../../store/store.ts'
 import type { SweepWork } from './load.ts'
@@ -12,10 +15,21 @@ interface Activity {
   orphans: number
   oldest_report: number | null
   unreported: number | null
+  denied: number
+  open_until: number | null
+}
+
+export interface Gate {
+  /** None: the row is only marked as processed. */
+  reasons: (GateReason | 'requested')[]
+  /** Was anything denied at the last listing? */
+  denied: boolean
+  /** ms: the account's circuit is open until then (leases R60). */
+  circuitOpenUntil: number | null
 }
 
 const read = async (session: Session, work: SweepWork): Promise<Activity> => {
-  const { project, name: backend } = work.backend
+  const { project, name: backend, provider, scope } = work.backend
   const open = sql`from findings where project = ${project} and backend = ${backend} and state = 'open'`
   const query = sql<Activity>`select
     (select max(changed_at) from instances where project = ${project}) as instances,
@@ -23,12 +37,14 @@ const read = async (session: Session, work: SweepWork): Promise<Activity> => {
     (select max(owner_closed_at) from ledger where project = ${project}) as closed,
     (select count(*) ${open} and code = 'orphan') as orphans,
     (select min(reported_at) ${open}) as oldest_report,
-    (select min(first_seen_at) ${open} and reported_at is null) as unreported`
+    (select min(first_seen_at) ${open} and reported_at is null) as unreported,
+    (select count(*) from cells where project = ${project} and backend = ${backend} and scope = ${scope ?? ''} and state = 'denied') as denied,
+    (select open_until from circuits where provider = ${provider} and scope = ${scope ?? ''}) as open_until`
   return (await query.execute(session.db)).rows[0] as Activity
 }
 
-/** @returns the reasons to list; none: the row is only marked as processed */
-export const gateReasons = async (session: Session, work: SweepWork, now: number): Promise<(GateReason | 'requested')[]> => {
+/** Where nothing else opens the gate, the caller probes what was denied. */
+export const readGate = async (session: Session, work: SweepWork, now: number): Promise<Gate> => {
   const { cleanup, settings } = work
   const activity = await read(session, work)
   const due = [
@@ -53,5 +69,9 @@ export const gateReasons = async (session: Session, work: SweepWork, now: number
     deniedKindReadable: false,
   })
   const requested = cleanup.requested_at !== null && (cleanup.listed_at === null || cleanup.requested_at >= cleanup.listed_at)
-  return requested ? ['requested', ...reasons] : reasons
+  return {
+    reasons: requested ? ['requested', ...reasons] : reasons,
+    denied: Number(activity.denied) > 0,
+    circuitOpenUntil: circuitOpenUntil({ openUntil: activity.open_until }, now),
+  }
 }

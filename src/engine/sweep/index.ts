@@ -5,7 +5,11 @@
 import { uuidv7Hex } from '../../lib/ids.ts'
 import { afterSweep, nextDue, sweepOutcome, type Ended, type SweepFacts } from '../../model/sweep.ts'
 import type { SweepMode } from '../../model/sweep-settings.ts'
+import { reasonOf } from '../../model/verdict-reasons.ts'
+import { dropCells } from '../../store/cells.ts'
 import { unlocked, stillHeld } from '../../store/due.ts'
+import { setBackendScope } from '../../store/backends.ts'
+import { lockScope, rememberScope } from '../../store/scopes.ts'
 import { finishSweep, insertSweep } from '../../store/sweeps.ts'
 import type { Tx } from '../../store/store.ts'
 import type { ScopeId } from '../../model/ids.ts'
@@ -14,12 +18,16 @@ import type { Held, PipelineSpec } from '../pipeline.ts'
 import { reportFinding, resolveAbout } from '../record.ts'
 import { certificateOf } from './certificate.ts'
 import { noteDenied } from './denied.ts'
-import { noteFindings, type Noted } from './findings.ts'
-import { gateReasons } from './gate.ts'
+import { noteFindings, remindStanding, type Noted } from './findings.ts'
+import { noteCircuit } from './circuit.ts'
+import { readGate, type Gate } from './gate.ts'
+import { noteGuard } from './guard.ts'
 import { loadSweep, type SweepWork } from './load.ts'
 import { beginPlan, eligibleOrphans, planSweep, type Planned } from './plan.ts'
 import { inspect, isDrained, type Inspected, type Inspection } from './run.ts'
+import { deniedKindReadable } from './probe.ts'
 import { noteVanished } from './vanished.ts'
+import { noteCells, type Watermarks } from './watermarks.ts'
 
 const nothingFound = {
   verdicts: {},
@@ -32,24 +40,28 @@ const nothingFound = {
   newlyDenied: 0,
 }
 
-/** A request that came while this sweep was under way is not answered by it: the row is due again at once. */
-const dueAfter = async (tx: Tx, work: SweepWork, failures: number): Promise<number> => {
-  const row = await tx.db.selectFrom('cleanups').select('requested_at').where('id', '=', work.cleanup.id).executeTakeFirst()
-  if (row && row.requested_at !== null && row.requested_at !== work.cleanup.requested_at) return tx.now
-  return nextDue(tx.now, work.settings.intervalMs.value, failures, Math.random())
-}
+type Values = Partial<{
+  clean_at: number | null
+  clean_mode: string | null
+  failures: number
+  listed_at: number
+  outcome: string
+  let_pass: null
+}>
 
-const giveBack = async (
-  tx: Tx,
-  work: SweepWork,
-  values: Partial<{ clean_at: number | null; clean_mode: string | null; failures: number; listed_at: number; outcome: string }>,
-  failures: number,
-) =>
-  tx.db
+/** Only a sweep with a listing can have used what a person let pass, and only what was there when it began. */
+const giveBack = async (tx: Tx, work: SweepWork, given: Values, failures: number, circuitUntil: number | null): Promise<void> => {
+  const row = await tx.db.selectFrom('cleanups').select(['requested_at', 'let_pass']).where('id', '=', work.cleanup.id).executeTakeFirst()
+  const { let_pass: used, ...values } = given
+  // A request that came while this sweep was under way is not answered by it: the row is due again at once.
+  const again = row !== undefined && row.requested_at !== null && row.requested_at !== work.cleanup.requested_at
+  const due = again ? tx.now : nextDue(tx.now, work.settings.intervalMs.value, failures, Math.random(), circuitUntil)
+  await tx.db
     .updateTable('cleanups')
-    .set({ ...values, ...unlocked(await dueAfter(tx, work, failures)) })
+    .set({ ...values, ...(used === null && row?.let_pass === work.cleanup.let_pass ? { let_pass: null } : {}), ...unlocked(due) })
     .where('id', '=', work.cleanup.id)
     .execute()
+}
 
 interface Recorded {
   facts: SweepFacts
@@ -85,7 +97,14 @@ export const factsWithout = (inspection: Exclude<Inspection, Inspected>): SweepF
   inventory: null,
 })
 
+/** From the first listing on, another account behind the backend is noticed (orphans U16). */
+const keepScope = async (tx: Tx, work: SweepWork, { scope, account }: Inspected): Promise<void> => {
+  await rememberScope(tx, { name: scope as ScopeId, provider: work.backend.provider, description: account })
+  await setBackendScope(tx, work.backend.project, work.backend.name, scope as ScopeId)
+}
+
 const noteInspected = async (tx: Tx, work: SweepWork, inspected: Inspected, sweepId: string): Promise<Recorded> => {
+  if (work.backend.scope === null) await keepScope(tx, work, inspected)
   const noted = await noteFindings(
     tx,
     { sweepId, work, inventory: inspected.inventory, scope: inspected.scope },
@@ -93,12 +112,16 @@ const noteInspected = async (tx: Tx, work: SweepWork, inspected: Inspected, swee
     inspected.listing.contradictions,
   )
   await noteVanished(tx, work, inspected.vanished)
+  await noteGuard(tx, work, inspected)
   const newlyDenied = await noteDenied(tx, work, inspected)
   await resolveAbout(tx, 'backend', [`${work.backend.project}/${work.backend.name}`], 'scope-stranded')
-  const eligible = eligibleOrphans(work, noted, tx.now)
+  const eligible = eligibleOrphans(work, inspected.inventory, noted, tx.now)
+  // Backends of one account share its limits: they plan one after the other.
+  if (work.settings.mode.value === 'delete') await lockScope(tx, inspected.scope)
   const plan = work.settings.mode.value === 'delete' ? await planSweep(tx, inspected.scope, eligible, inspected.oursInScope, tx.now) : null
   const begun = plan?.decision.kind === 'begin' ? plan.decision.entries : []
-  await beginPlan(tx, begun)
+  const begins = plan?.decision.kind === 'begin' ? { id: plan.decision.id, size: begun.length } : null
+  await beginPlan(tx, begun, { sweepId, inventory: inspected.inventory, plan: begins })
   const waiting = plan?.decision.kind === 'wait' ? plan.decision : null
   const planTarget = { type: 'backend', id: `${work.backend.project}/${work.backend.name}`, name: work.backend.name }
   if (waiting)
@@ -111,6 +134,7 @@ const noteInspected = async (tx: Tx, work: SweepWork, inspected: Inspected, swee
       evidence: { plan: waiting.id, targets: waiting.entries.map((entry) => entry.target) },
     })
   else await resolveAbout(tx, 'backend', [planTarget.id], 'plan-waiting')
+  await remindStanding(tx, work)
   return {
     plan,
     facts: factsOf(inspected, noted, { eligible: eligible.length, plan, newlyDenied }),
@@ -130,6 +154,7 @@ const noteStranded = (tx: Tx, work: SweepWork, stranded: Extract<Inspection, { k
 /** A drained backend's row and secrets go, and with them its schedule. */
 const dropDrained = async (tx: Tx, work: SweepWork): Promise<void> => {
   await tx.db.deleteFrom('cleanups').where('id', '=', work.cleanup.id).execute()
+  await dropCells(tx, work.backend.project, work.backend.name)
   await tx.db.deleteFrom('backends').where('project', '=', work.backend.project).where('name', '=', work.backend.name).execute()
 }
 
@@ -149,6 +174,12 @@ const apply = async (
       inspection.kind === 'inspected' ? await noteInspected(tx, work, inspection, sweepId) : { facts: factsWithout(inspection), plan: null }
     if (inspection.kind === 'stranded') await noteStranded(tx, work, inspection)
     const ended = sweepOutcome(facts)
+    const watermarks: Watermarks = inspection.kind === 'inspected' ? await noteCells(tx, work, inspection, ended) : new Map()
+    const circuitUntil = await noteCircuit(tx, work, inspection)
+    const certified =
+      circuitUntil === null
+        ? ended
+        : { ...ended, why: [...ended.why, `the circuit of ${work.backend.scope} is open until ${new Date(circuitUntil).toISOString()}`] }
     const startedAt = inspection.kind === 'inspected' ? inspection.listing.startedAt : inspection.startedAt
     const before = {
       cleanAt: work.cleanup.clean_at,
@@ -167,18 +198,44 @@ const apply = async (
       tx,
       sweepId,
       ended.outcome,
-      JSON.stringify(certificateOf(inspection, mode, reasons, plan?.decision ?? null, ended, tx.now)),
+      JSON.stringify(certificateOf(inspection, mode, reasons, plan?.decision ?? null, certified, tx.now, watermarks)),
     )
     if (inspection.kind === 'inspected' && ended.outcome === 'clean' && isDrained(work, inspection)) await dropDrained(tx, work)
     else
       await giveBack(
         tx,
         work,
-        { clean_at: after.cleanAt, clean_mode: after.cleanMode, failures: after.failures, listed_at: startedAt, outcome: ended.outcome },
+        {
+          clean_at: after.cleanAt,
+          clean_mode: after.cleanMode,
+          failures: after.failures,
+          listed_at: startedAt,
+          outcome: ended.outcome,
+          ...(inspection.kind === 'inspected' ? { let_pass: null } : {}),
+        },
         after.failures,
+        circuitUntil,
       )
     return ended
   })
+
+const shut: Gate = { reasons: [], denied: false, circuitOpenUntil: null }
+
+/** Only where nothing else opens the gate, and the account is not left alone, is asked for what was denied (orphans R102). */
+const reasonsOf = async (context: EngineContext, work: SweepWork, gate: Gate, signal: AbortSignal): Promise<Gate['reasons']> => {
+  if (gate.reasons.length > 0 || !gate.denied || gate.circuitOpenUntil !== null) return gate.reasons
+  return (await deniedKindReadable(context, work, signal)) ? ['permission-appeared'] : []
+}
+
+/** orphans R53, R58, R87: an owner that is stuck, and an active one without provisioning data, are errors in the log, for as long as they stand. */
+const logJudged = (context: EngineContext, work: SweepWork, { judged }: Inspected): void => {
+  for (const { target, verdict, evidence } of judged)
+    if (reasonOf(verdict.reason).level === 'error')
+      context.log.error(
+        { backend: work.cleanup.id, target, reason: verdict.reason, ref: evidence?.ref ?? null, owner: evidence?.ledger?.ownerId ?? null },
+        reasonOf(verdict.reason).text,
+      )
+}
 
 export const sweepPipeline = (context: EngineContext): PipelineSpec => ({
   name: 'sweep',
@@ -192,14 +249,20 @@ export const sweepPipeline = (context: EngineContext): PipelineSpec => ({
           await tx.db.updateTable('cleanups').set(unlocked(null)).where('id', '=', held.id).execute()
       })
     const now = await context.store.now()
-    const reasons = work.settings.mode.value === 'off' ? [] : await context.store.read((session) => gateReasons(session, work, now))
-    if (reasons.length === 0)
+    const gate = work.settings.mode.value === 'off' ? shut : await context.store.read((session) => readGate(session, work, now))
+    const reasons = await reasonsOf(context, work, gate, held.signal)
+    // A person who asks is answered also by an account that is left alone.
+    const waits = gate.circuitOpenUntil !== null && !reasons.includes('requested')
+    if (reasons.length === 0 || waits)
       return context.store.write(async (tx) => {
-        if ((await stillHeld(tx, 'cleanups', [held])).size > 0) await giveBack(tx, work, {}, 0)
+        if ((await stillHeld(tx, 'cleanups', [held])).size === 0) return
+        if (reasons.length === 0) await giveBack(tx, work, {}, 0, null)
+        else await tx.db.updateTable('cleanups').set(unlocked(gate.circuitOpenUntil)).where('id', '=', held.id).execute()
       })
     const inspection = await inspect(context, work, held.signal)
     if (inspection.kind === 'raised') context.log.warn({ backend: held.id, error: inspection.error }, 'a sweep failed')
     const ended = await apply(context, held, work, inspection, reasons)
+    if (ended !== null && inspection.kind === 'inspected') logJudged(context, work, inspection)
     context.log.info({ backend: held.id, outcome: ended?.outcome ?? 'lost its lock', why: ended?.why ?? [] }, 'sweep ended')
     context.signals.wake('remove')
     context.signals.changed(`sweep:${held.id}`)

@@ -3,12 +3,11 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import type { RefEvidence, SweepPolicy } from '../../model/evidence.ts'
 import { eachGroup, leader, type Group } from '../../model/group.ts'
 import { isRef } from '../../model/ids.ts'
-import { sealInventory, type Inventory } from '../../model/inventory.ts'
+import { sealInventory, type Expectation, type Inventory } from '../../model/inventory.ts'
 import { resourceKey } from '../../model/removal.ts'
 import { judge, type Verdict } from '../../model/verdict.ts'
 import { evidenceOf } from '../../store/evidence.ts'
 import type { EngineContext } from '../context.ts'
-import type { Expected } from './expected.ts'
 import type { Listing } from './listing.ts'
 import type { SweepWork } from './load.ts'
 
@@ -22,7 +21,7 @@ export interface Judged {
   verdict: Verdict
 }
 
-export const seal = (work: SweepWork, listing: Listing, expected: Expected, hadTags: number): Inventory =>
+export const seal = (work: SweepWork, listing: Listing, expectation: Expectation): Inventory =>
   sealInventory({
     startedAt: listing.startedAt,
     endedAt: listing.endedAt,
@@ -30,14 +29,7 @@ export const seal = (work: SweepWork, listing: Listing, expected: Expected, hadT
     kinds: work.provider.kinds,
     coverage: listing.coverage,
     resources: listing.resources,
-    expectation: {
-      expected: expected.expected,
-      seen: expected.seen,
-      explained: 0,
-      hadTags,
-      unreadable: listing.unreadable,
-      letPassBy: null,
-    },
+    expectation,
   })
 
 export const judgeAll = async (context: EngineContext, listing: Listing, inventory: Inventory, policy: SweepPolicy): Promise<Judged[]> => {

@@ -1,6 +1,7 @@
 /** From eligible orphans to removals: under limits, and only what was proved (I6, I8). */
 import { isEligible } from '../../model/quarantine.ts'
-import { canaryKey, defaultLimits, planRemovals, type Canary, type PlanDecision, type PlanEntry } from '../../model/limits.ts'
+import { countsFor, type Inventory } from '../../model/inventory.ts'
+import { canariesOf, defaultLimits, planRemovals, type Canary, type PlanDecision, type PlanEntry } from '../../model/limits.ts'
 import type { Session, Tx } from '../../store/store.ts'
 import type { AttemptRow } from '../../store/attempts.ts'
 import { rowsIn } from '../../store/bulk.ts'
@@ -10,18 +11,25 @@ import { openRemovals, type Ended } from '../open-removals.ts'
 import type { Noted } from './findings.ts'
 import { sha256 } from './findings.ts'
 import type { SweepWork } from './load.ts'
+import { findingsOf, stoodOn, type Ground } from './stood-on.ts'
 
 const dayMs = 86_400_000
+/**
+ * A day's removals are 100 at most, so this reaches back for days. A kind of removal that is so long ago that none of it is among them begins as a canary
+ * again, which is the careful side.
+ */
 const historyLimit = 500
 
 export interface OrphanEntry extends PlanEntry {
   noted: Noted
 }
 
-export const eligibleOrphans = (work: SweepWork, noted: readonly Noted[], now: number): OrphanEntry[] =>
+/** Only where this inventory counts: what a tripped guard or a failed page makes doubtful is not taken back on the word of earlier ones (leases R55). */
+export const eligibleOrphans = (work: SweepWork, inventory: Inventory, noted: readonly Noted[], now: number): OrphanEntry[] =>
   noted.flatMap((one): OrphanEntry[] => {
     const { judged, quarantine } = one
     if (judged.verdict.kind !== 'orphan' || quarantine === null || !isEligible(quarantine, work.settings.graceMs.value, now)) return []
+    if (!countsFor(inventory, judged.group.location, work.provider.ownerKind)) return []
     const kind = judged.group.members[0]?.resource.kind ?? ''
     return [
       {
@@ -40,23 +48,26 @@ const history = async (
   session: Session,
   scope: string,
   now: number,
-): Promise<{ begunInLastDay: number; canaries: Map<string, Canary>; failing: number; inProgress: number }> => {
+): Promise<{ begunInLastDay: number; canaries: ReadonlyMap<string, Canary>; failing: number; inProgress: number }> => {
   const rows = await session.db
     .selectFrom('removals')
-    .select(['provider', 'cause', 'identity', 'state', 'failures', 'opened_at'])
+    .select(['id', 'provider', 'cause', 'identity', 'state', 'failures', 'first_failed_at', 'opened_at'])
     .where('scope', '=', scope as never)
     .where('cause', 'like', 'orphan.%')
     .orderBy('opened_at', 'desc')
+    .orderBy('id', 'desc')
     .limit(historyLimit)
     .execute()
-  const canaries = new Map<string, Canary>()
-  for (const row of rows.toReversed()) {
-    const kind = ((JSON.parse(row.identity ?? '[]') as { kind: string }[])[0]?.kind ?? '') as string
-    const key = canaryKey({ provider: row.provider, kind, rule: row.cause })
-    const before = canaries.get(key) ?? { stage: 0, inFlight: 0 }
-    if (row.state !== 'gone') canaries.set(key, { stage: row.failures > 0 ? 0 : before.stage, inFlight: before.inFlight + 1 })
-    else canaries.set(key, { ...before, stage: Math.min(2, before.stage + 1) as Canary['stage'] })
-  }
+  const canaries = canariesOf(
+    rows.map((row) => ({
+      provider: row.provider,
+      kind: (JSON.parse(row.identity ?? '[]') as { kind: string }[])[0]?.kind ?? '',
+      rule: row.cause,
+      openedAt: row.opened_at,
+      gone: row.state === 'gone',
+      failed: row.failures > 0 || row.first_failed_at !== null,
+    })),
+  )
   const open = rows.filter((row) => row.state !== 'gone')
   return {
     begunInLastDay: rows.filter((row) => row.opened_at > now - dayMs).length,
@@ -84,8 +95,8 @@ export const planSweep = async (
   return { decision, failing, inProgress }
 }
 
-/** Opens the removals of a plan that begins; the caller has checked the fence. */
-export const beginPlan = async (tx: Tx, entries: readonly OrphanEntry[]): Promise<void> => {
+/** Opens the removals of a plan that begins, each with the ground that it stands on; the caller has checked the fence. */
+export const beginPlan = async (tx: Tx, entries: readonly OrphanEntry[], ground: Ground): Promise<void> => {
   const attemptIds = entries.flatMap(({ noted }) =>
     noted.judged.verdict.kind === 'orphan' ? [noted.judged.verdict.proofs[0]?.attemptId ?? ''] : [],
   )
@@ -98,7 +109,9 @@ export const beginPlan = async (tx: Tx, entries: readonly OrphanEntry[]): Promis
       )
     ).map((row) => [row.id, row]),
   )
-  const ended = entries.flatMap(({ noted, provider }): Ended[] => {
+  const findings = await findingsOf(tx, entries)
+  const ended = entries.flatMap((entry): Ended[] => {
+    const { noted, provider } = entry
     const { group, verdict, evidence } = noted.judged
     const attempt = verdict.kind === 'orphan' ? attempts.get(verdict.proofs[0]?.attemptId ?? '') : undefined
     const ledger = evidence?.ledger
@@ -113,7 +126,9 @@ export const beginPlan = async (tx: Tx, entries: readonly OrphanEntry[]): Promis
     }
     // The owner goes first, and alone: what was made with it is found and taken back by later sweeps (orphans R24, R70).
     const members = (group.owner ? [group.owner] : group.members).map((member) => ({ ...member.resource, scope: attempt.scope, facts: {} }))
-    return [{ instance: instances.get(attempt.instance_id) ?? gone, lease: null, attempt, cause: verdict.reason, members }]
+    const found = stoodOn(entry, findings.get(entry.target) ?? null, ground)
+    const opened = { instance: instances.get(attempt.instance_id) ?? gone, lease: null, attempt, cause: verdict.reason, members }
+    return [found ? { ...opened, found } : opened]
   })
   await openRemovals(tx, ended)
 }

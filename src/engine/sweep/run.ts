@@ -1,11 +1,13 @@
 /** One sweep of one backend: account, listing, verdicts, and then what may be written of them. A dry run is the same without the writing. */
 import { withDeadline } from '../../lib/deadline.ts'
 import { errorText } from '../../lib/redact.ts'
-import type { Inventory } from '../../model/inventory.ts'
+import type { Expectation, Inventory } from '../../model/inventory.ts'
 import { completeCell } from '../../model/inventory.ts'
 import type { VerdictReason } from '../../model/verdict-reasons.ts'
 import type { EngineContext } from '../context.ts'
+import { explainUnseen } from './exact-reads.ts'
 import { compareWithLedger } from './expected.ts'
+import { expectationOf } from './guard.ts'
 import { judgeAll, seal, type Judged } from './judge-all.ts'
 import { listScope, type Listing } from './listing.ts'
 import { policyOf, type SweepWork } from './load.ts'
@@ -14,6 +16,8 @@ import { judgeVanished, type Vanished } from './vanished.ts'
 export interface Inspected {
   kind: 'inspected'
   scope: string
+  /** The account in the provider's words. */
+  account: string
   listing: Listing
   inventory: Inventory
   judged: Judged[]
@@ -23,6 +27,8 @@ export interface Inspected {
   oursInScope: number
   expected: number
   seen: number
+  /** What the guard on counts was asked. */
+  counts: Expectation
 }
 export type Inspection =
   | Inspected
@@ -66,12 +72,12 @@ const locationsOf = async (context: EngineContext, work: SweepWork): Promise<str
   return [...new Set([...configured, ...used.map((row) => row.location)])].toSorted()
 }
 
-const reachedScope = async (work: SweepWork, signal: AbortSignal): Promise<{ scope: string } | { error: string }> => {
+const reachedScope = async (work: SweepWork, signal: AbortSignal): Promise<{ scope: string; account: string } | { error: string }> => {
   try {
     const answer = await withDeadline('reading the account', work.provider.callDeadlineSeconds * 1000, signal, (inner) =>
       work.provider.scope(work.config, { signal: inner }),
     )
-    return answer.kind === 'known' ? { scope: answer.scope } : { error: answer.error }
+    return answer.kind === 'known' ? { scope: answer.scope, account: answer.description } : { error: answer.error }
   } catch (error) {
     return { error: errorText(error) }
   }
@@ -94,16 +100,18 @@ export const inspect = async (context: EngineContext, work: SweepWork, signal: A
     return { kind: 'raised', startedAt, error: errorText(error) }
   }
   const expected = await compareWithLedger(context, work, listing)
-  const hadTags = listing.readable + listing.unreadable
-  const inventory = seal(work, listing, expected, hadTags)
+  const reads = await explainUnseen(work, expected, signal)
+  const counts = await context.store.read((session) => expectationOf(session, work, scope, listing, expected, reads))
+  const inventory = seal(work, listing, counts)
   const judged = await judgeAll(context, listing, inventory, policy)
-  const vanished = await judgeVanished(context, work, expected, inventory, signal)
+  const vanished = await judgeVanished(context, work, expected, inventory, reads, signal)
   const verdicts: Inspected['verdicts'] = {}
   for (const { verdict } of judged) verdicts[verdict.reason] = (verdicts[verdict.reason] ?? 0) + 1
   const ours = judged.filter(({ verdict }) => verdict.kind !== 'foreign' && verdict.kind !== 'held').length
   return {
     kind: 'inspected',
     scope,
+    account: reached.account,
     listing,
     inventory,
     judged,
@@ -112,6 +120,7 @@ export const inspect = async (context: EngineContext, work: SweepWork, signal: A
     oursInScope: listing.tracked + ours,
     expected: expected.expected,
     seen: expected.seen,
+    counts,
   }
 }
 

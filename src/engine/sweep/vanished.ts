@@ -1,10 +1,9 @@
 /** decisions 2: a box that vanished is called missing after two complete inventories and an exact read, never before. */
-import { withDeadline } from '../../lib/deadline.ts'
 import { isLive } from '../../model/lease.ts'
 import { completeCell, type Inventory } from '../../model/inventory.ts'
-import { advanceAbsence, missing, type Absence, type ExactRead } from '../../model/missing.ts'
+import { advanceAbsence, missing, type Absence } from '../../model/missing.ts'
 import { resourceKey } from '../../model/removal.ts'
-import type { AttemptId, InstanceId, Ref, ScopeId } from '../../model/ids.ts'
+import type { AttemptId, InstanceId, Ref } from '../../model/ids.ts'
 import { appendEvents } from '../../store/events.ts'
 import { lockInstances } from '../../store/instances.ts'
 import { closeOwners } from '../../store/ledger.ts'
@@ -13,6 +12,7 @@ import { unswept, type FindingRow } from '../../store/findings.ts'
 import type { Tx } from '../../store/store.ts'
 import type { EngineContext } from '../context.ts'
 import { event, instanceTarget, leaseTarget, reportFinding, resolveAbout } from '../record.ts'
+import { readExactly, type ExactReads } from './exact-reads.ts'
 import type { Expected, Unseen } from './expected.ts'
 import type { SweepWork } from './load.ts'
 
@@ -27,31 +27,14 @@ const absenceOf = (row: FindingRow | undefined): Absence | null =>
     ? null
     : { firstAt: row.standing_since, lastAt: row.last_complete_at, count: row.complete_sightings }
 
-const readExactly = async (work: SweepWork, unseen: Unseen, signal: AbortSignal): Promise<ExactRead> => {
-  const identity = {
-    scope: unseen.scope as ScopeId,
-    location: unseen.location,
-    kind: unseen.kind,
-    nativeId: unseen.nativeId,
-    immutableId: unseen.immutableId,
-    facts: unseen.facts,
-  }
-  try {
-    const read = await withDeadline('an exact read', work.provider.callDeadlineSeconds * 1000, signal, (inner) =>
-      work.provider.read(identity, work.config, { signal: inner }),
-    )
-    return read.kind
-  } catch {
-    return 'unknown'
-  }
-}
-
 /** Judges what the ledger expects and the listing did not show; asks the provider only where two inventories agree. */
 export const judgeVanished = async (
   context: EngineContext,
   work: SweepWork,
   expected: Expected,
   inventory: Inventory,
+  /** Those that the guard on counts made of this listing. */
+  reads: ExactReads,
   signal: AbortSignal,
 ): Promise<Vanished[]> => {
   if (expected.unseen.length === 0) return []
@@ -77,7 +60,10 @@ export const judgeVanished = async (
       policy,
     )
     const first = missing(unseen, absence, null, policy)
-    const decision = first.kind === 'read' ? missing(unseen, absence, await readExactly(work, unseen, signal), policy) : first
+    const decision =
+      first.kind === 'read'
+        ? missing(unseen, absence, reads.get(unseen.instance.id) ?? (await readExactly(work, unseen, signal)), policy)
+        : first
     judged.push({ unseen, absence, proved: decision.kind === 'missing' })
   }
   return judged

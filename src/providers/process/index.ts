@@ -48,6 +48,15 @@ const access = (dataFolder: string, resource: ResourceIdentity): Access => {
   return { kind: 'namespace', ...common, pid, pidNamespaceInode: inode, userNamespace: resource.facts['userNamespace'] === 'true' }
 }
 
+/** A pid alone is no identity, so the start time stands beside it. */
+const manualRemoval = (dataFolder: string, resource: ResourceIdentity): string => {
+  const identity = parseImmutableId(resource.immutableId)
+  const folder = `delete its folder ${boxFolder(dataFolder, resource.nativeId)}`
+  if (identity?.kind !== 'started') return `on ${resource.scope}, ${folder}`
+  const { pid, start } = identity.init
+  return `on ${resource.scope}, kill -KILL ${pid} if that process started at tick ${start} of this boot, and ${folder}`
+}
+
 /** Boxes as PID namespaces of this machine, or as sessions where there can be none. */
 export const createProcessProvider = ({ dataFolder, installation }: ProcessProviderOptions): Provider => {
   const namespaces = createNamespaceProbe()
@@ -120,6 +129,7 @@ export const createProcessProvider = ({ dataFolder, installation }: ProcessProvi
       // The clock looks again; without this it would do so within a minute.
       if (initStateOf(located.box) === 'alive') process.kill(located.box.init.pid, 'SIGHUP')
     },
+    manualRemoval: (resource) => manualRemoval(dataFolder, resource),
     access: (resource) => access(dataFolder, resource),
     async refreshAccess(resource) {
       const located = await locate(dataFolder, { scope: scopeHere() }, resource)

@@ -32,6 +32,7 @@ export const foundOf = (resource: Resource, scope: ScopeId): FoundResource => ({
   fixedAttemptToken: resource.clientToken,
   providerState: resource.state,
   existence: states[resource.state],
+  labels: resource.tags,
 })
 
 /** Made by the same attempt, as far as ref and token tell. */

@@ -17,10 +17,10 @@ import { type SimulatedConfig, parseSimulatedConfig } from './config.ts'
 import { createGroup } from './create.ts'
 import { checkCloud } from './doctor.ts'
 import { scopeOf } from './found.ts'
-import { findMachines, listResources } from './list.ts'
+import { findMachines, listResources, mayListCell } from './list.ts'
 import { createOpener } from './opener.ts'
 import { readResource, removeResource } from './read.ts'
-import { defaultLocations, kinds, ownerKind, providerName } from './words.ts'
+import { defaultLocations, isKind, kinds, ownerKind, providerName } from './words.ts'
 
 export interface SimulatedProviderOptions {
   /** The account is `<dataFolder>/simulated.db` where a backend names no other file. */
@@ -56,6 +56,7 @@ export const createSimulatedProvider = ({ dataFolder, now = Date.now, sleep = re
     ownerKind,
     kinds,
     locations: defaultLocations,
+    locationsOf: (given) => configOf(given).locations,
     callDeadlineSeconds,
     get visibilitySeconds() {
       return slowest.visibilitySeconds
@@ -110,11 +111,15 @@ export const createSimulatedProvider = ({ dataFolder, now = Date.now, sleep = re
       const { client, scope, config } = open(given)
       yield* listResources(client, scope, locations, config, signal)
     },
+    async mayList(location, kind, given, { signal }) {
+      return isKind(kind) && mayListCell(open(given).client, { location, kind }, signal)
+    },
     async rearm(resource, lifetimeSeconds, given) {
       const { client, scope } = open(given)
       if (resource.scope !== scope || !client.cloud.rearm(resource.immutableId, lifetimeSeconds * 1000))
         throw new Error(`the clock of ${resource.nativeId} can't be moved: the machine does not run`)
     },
+    manualRemoval: (resource) => `leasehold simulate remove ${resource.immutableId}`,
     access: (resource) => ({ kind: 'none', why: `${resource.nativeId} is a simulated machine: nothing runs on it, so no command can` }),
     doctor: async (given) => {
       const { path } = configOf(given)

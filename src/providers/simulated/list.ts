@@ -103,6 +103,17 @@ export async function* listResources(
   }
 }
 
+/** One resource is enough to know. @throws CloudError when there is no answer */
+export const mayListCell = async (client: Client, cell: Cell, signal: AbortSignal): Promise<boolean> => {
+  try {
+    await pagesOf(client, cell, 1, 'tagged', signal)(null)
+    return true
+  } catch (error) {
+    if (error instanceof CloudError && error.failure.kind === 'denied') return false
+    throw error
+  }
+}
+
 /** The machines of a ref, in every location that was ever used. What else a group has is for listings. */
 export const findMachines = async (
   client: Client,

@@ -4,6 +4,8 @@
  */
 import { first } from './0001-first.ts'
 import { sweeps } from './0002-sweeps.ts'
+import { coverage } from './0003-coverage.ts'
+import { seal } from './0004-seal.ts'
 
 export interface Migration {
   number: number
@@ -12,4 +14,4 @@ export interface Migration {
   statements: string[]
 }
 
-export const migrations: readonly Migration[] = [first, sweeps]
+export const migrations: readonly Migration[] = [first, sweeps, coverage, seal]

@@ -38,7 +38,9 @@ eachStore('sweeps on demand', (open) => {
       plan: null,
       reasons: expect.arrayContaining(['requested']),
     })
-    expect(first.cells).toEqual([{ location: 'here', kind: 'box', state: 'complete', why: null, pages: 1, resources: 1 }])
+    expect(first.cells).toEqual([
+      { location: 'here', kind: 'box', state: 'complete', why: null, pages: 1, resources: 1, cleanAt: expect.any(String) },
+    ])
     expect(first.counts).toMatchObject({ listed: 1, expected: 1, seen: 1 })
     const second = await w.sweep()
     expect(second.id).not.toBe(first.id)

@@ -194,12 +194,12 @@ eachStore('explain', (open) => {
           expect.stringMatching(/^quarantine: /),
         ])
         expect(view.heldBack[1]?.until).toBe(finding?.quarantine?.eligibleAt)
-        expect(facts(view)).toMatch(/is ours: /)
+        expect(facts(view)).toMatch(/is ours by two facts: its tags, and /)
       }
       w.settings.mode = 'delete'
       expect((await ask(w, key)).heldBack).toHaveLength(1)
       await addFreeze(w.engine.context, root, { reason: 'wait' })
-      expect((await ask(w, key)).heldBack[0]).toEqual({ what: 'freeze', until: null })
+      expect((await ask(w, key)).heldBack[0]).toEqual({ what: 'a freeze of every scope: wait', until: null })
     })
 
     it('one beyond the limits waits for a person, and the plan is explained by its id', async () => {
@@ -211,7 +211,10 @@ eachStore('explain', (open) => {
       expect(plan?.kind).toBe('wait')
       const view = await ask(w, orphans[0]?.key ?? '')
       expect(view.heldBack).toEqual([
-        { what: expect.stringMatching(new RegExp(`^plan ${plan?.id} is beyond the limits: .*approve exactly this plan`)), until: null },
+        {
+          what: expect.stringMatching(new RegExp(`^plan ${plan?.id} is beyond the limits: .*no command approves a plan yet`)),
+          until: null,
+        },
       ])
       const waiting = await ask(w, plan?.id ?? '')
       expect(waiting).toMatchObject({ verdict: 'held', project: 'default' })
@@ -278,7 +281,7 @@ eachStore('explain', (open) => {
     const { id } = await w.sweep()
     const sweep = await ask(w, id ?? '')
     expect(sweep).toMatchObject({ type: 'sweep', verdict: 'clean' })
-    expect(facts(sweep)).toContain('here, box: complete, 1 resources')
+    expect(facts(sweep)).toContain('here, box: complete, 1 resource, 1 page')
     for (const key of ['default/local', 'local']) {
       const backend = await ask(w, key)
       expect(backend).toMatchObject({ type: 'backend', change: expect.stringMatching(/^the next sweep of its backend, due at \d/) })

@@ -24,7 +24,9 @@ describe('the explanation of a verdict', () => {
       expect.stringMatching(/^ {2}orphan \(orphan\.owner-gone\): .* \[verdict, 2026-06-01T12:00:01\.000Z, 0s ago\]$/),
       expect.stringMatching(/^ {4}machine i-1 \(box-1\) in sim-a: running, ref rabcdefghijk \[listing, .*, 1s ago\]$/),
       expect.stringMatching(/^ {4}its owner box-1 \(in_1\) is gone \[ledger, /),
-      expect.stringMatching(/^ {4}machine uid-1 is ours: recorded-id \[attempt, /),
+      expect.stringMatching(
+        /^ {4}machine uid-1 is ours by two facts: its tags, and its immutable id, which its attempt recorded \[attempt, /,
+      ),
       expect.stringMatching(/^ {4}the same fingerprint has stood since \[quarantine, .*, 1m 1s ago\]$/),
       expect.stringMatching(/^ {6}2 complete inventories showed it unchanged, the last one \[quarantine, .*, 1s ago\]$/),
       expect.stringMatching(/^ {6}grace is 15m \[quarantine, /),

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   allowedPerSweep,
+  canariesOf,
   canaryAfter,
   canaryKey,
   defaultLimits,
@@ -10,6 +11,7 @@ import {
   planId,
   planRemovals,
   stillStanding,
+  type Begun,
   type Canary,
   type PlanContext,
   type PlanEntry,
@@ -63,7 +65,7 @@ describe('limits of a sweep (I8, decisions)', () => {
     if (plan.kind !== 'wait') return
     expect(plan.entries).toHaveLength(60)
     expect(plan.why).toContain('60')
-    expect(plan.whatToDo).toContain(plan.id)
+    expect(plan.whatToDo).toContain('hold all but 10 of them')
     expect(planRemovals(entries(3), context({ oursInScope: 30 }))).toMatchObject({ kind: 'wait', limit: 'share', allowed: 1 })
   })
 
@@ -144,5 +146,47 @@ describe('the canary (decisions)', () => {
     const plan = planRemovals(mixed, context({ canaries: new Map() }))
     expect(plan).toMatchObject({ kind: 'begin' })
     if (plan.kind === 'begin') expect(plan.entries.map((one) => one.target).toSorted()).toEqual([0, 3, 4, 5].map((i) => entry(i).target))
+  })
+})
+
+describe('how far a kind of removal is trusted, by what was begun (decisions, limits)', () => {
+  const of = (openedAt: number, patch: Partial<Begun> = {}): Begun => ({
+    provider: 'simulated',
+    kind: 'machine',
+    rule: 'orphan.owner-ended',
+    openedAt,
+    gone: true,
+    failed: false,
+    ...patch,
+  })
+  const key = canaryKey(of(0))
+  const after = (...begun: Begun[]): Canary | undefined => canariesOf(begun).get(key)
+
+  it('one proved gone lets three begin, all three proved gone let the rest', () => {
+    expect(after(of(1))).toEqual({ stage: 1, inFlight: 0 })
+    expect(after(of(1), of(2), of(2), of(2))).toEqual({ stage: 2, inFlight: 0 })
+  })
+
+  it('the first of three that is proved gone does not let the rest begin while the others are under way', () => {
+    expect(after(of(1), of(2), of(2, { gone: false }), of(2, { gone: false }))).toEqual({ stage: 1, inFlight: 2 })
+  })
+
+  it('a failure begins with one again, also when a later try went well', () => {
+    expect(after(of(1), of(2), of(3, { gone: false, failed: true }))).toEqual({ stage: 0, inFlight: 0 })
+    expect(after(of(1), of(2), of(3, { gone: true, failed: true }))).toEqual({ stage: 0, inFlight: 0 })
+    expect(after(of(1), of(2), of(3, { failed: true }), of(4))).toEqual({ stage: 1, inFlight: 0 })
+  })
+
+  it('one that fails for ever holds nothing else of its kind back (orphans R72)', () => {
+    const stuck = of(1, { gone: false, failed: true })
+    expect(after(stuck)?.inFlight).toBe(0)
+    const canaries = canariesOf([stuck])
+    expect(planRemovals(entries(1), context({ canaries }))).toMatchObject({ kind: 'begin', entries: [{ target: 'simulated/sim-a/i-0' }] })
+  })
+
+  it('the order of the rows decides nothing, and each kind and rule stands for itself', () => {
+    const rows = [of(3, { gone: false, failed: true }), of(1), of(2), of(4, { kind: 'disk' })]
+    expect(canariesOf(rows)).toEqual(canariesOf(rows.toReversed()))
+    expect(canariesOf(rows).get(canaryKey(of(0, { kind: 'disk' })))).toEqual({ stage: 1, inFlight: 0 })
   })
 })

@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   afterSweep,
+  circuitAfterFailure,
   circuitOpenMs,
+  circuitOpenUntil,
   fullSweepMs,
   gateOpen,
   nextCleanAt,
@@ -194,6 +196,25 @@ describe('when the next one is due (orphans R35, R36, U1)', () => {
     [100, 60],
   ])('after %d failures a scope is left alone for %d min (leases R60)', (failures, minutes) => {
     expect(circuitOpenMs(failures)).toBe(minutes * minute)
+  })
+
+  it('failures of one account in a row open its circuit, and those that were under way together are one (leases R60)', () => {
+    const first = circuitAfterFailure(null, T, T + 10)
+    expect(first).toEqual({ failures: 1, failedAt: T + 10, openUntil: null })
+    // Another backend's listing, begun before that failure was noted, saw the same trouble.
+    expect(circuitAfterFailure(first, T + 9, T + 20)).toBe(first)
+    const second = circuitAfterFailure(first, T + 10, T + 30)
+    expect(second).toMatchObject({ failures: 2, openUntil: null })
+    const third = circuitAfterFailure(second, T + 30, T + 40)
+    expect(third).toEqual({ failures: 3, failedAt: T + 40, openUntil: T + 40 + 5 * minute })
+    expect(circuitAfterFailure(third, T + hour, T + hour).openUntil).toBe(T + hour + 15 * minute)
+  })
+
+  it('a circuit is open until its time, and not at it (leases R60)', () => {
+    expect(circuitOpenUntil({ openUntil: T }, T - 1)).toBe(T)
+    expect(circuitOpenUntil({ openUntil: T }, T)).toBeNull()
+    expect(circuitOpenUntil({ openUntil: null }, T)).toBeNull()
+    expect(circuitOpenUntil(undefined, T)).toBeNull()
   })
 
   it('a finding is reported when it appears, then every reportEvery; 0: at every cleanup (R68)', () => {

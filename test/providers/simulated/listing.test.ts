@@ -37,6 +37,18 @@ describe('a listing', () => {
     expect(seen.coverage.filter(({ state }) => state.kind === 'complete')).toHaveLength(7)
   })
 
+  it('may be asked for cheaply: one resource tells whether a kind may be listed, and an error tells nothing (orphans R102)', async () => {
+    await makeMany(3)
+    const may = (kind: string) => account.provider.mayList?.('sim-a', kind, account.config, context())
+    expect(await may('machine')).toBe(true)
+    account.fault('list', 'denied', { kind: 'machine' })
+    expect([await may('machine'), await may('disk'), await may('volume')]).toEqual([false, true, false])
+    account.cloud.clearFaults()
+    expect(await may('machine')).toBe(true)
+    account.fault('list', 'throttle', {})
+    await expect(may('machine')).rejects.toThrow('too many requests')
+  })
+
   it('goes on behind an empty page that asks for a next one', async () => {
     const ids = await makeMany(5)
     account.fault('list', 'empty-page')

@@ -1,0 +1,119 @@
+/**
+ * The end of the tries for what no lease holds (orphans R88-R99). Giving up proves nothing: the instance stays `terminating`, its absence alone ends it, and
+ * from here on sweeps judge it as an orphan. What gave up is still read now and then, because a person may have ended it by hand.
+ */
+import { budgetSince, givenUpLookMs, givesUp, giveUpCode, heldBy, removalKind } from '../model/removal.ts'
+import { keepLabel } from '../model/keep.ts'
+import type { SweepMode } from '../model/sweep-settings.ts'
+import type { Provider, ResourceIdentity } from '../providers/contract.ts'
+import { identityOf } from '../store/attempts.ts'
+import { unlocked } from '../store/due.ts'
+import { appendEvents } from '../store/events.ts'
+import { instancesByIds } from '../store/instances.ts'
+import { leaseById } from '../store/leases.ts'
+import { markGaveUp } from '../store/removals.ts'
+import type { Tx } from '../store/store.ts'
+import type { Held } from './pipeline.ts'
+import { event, reportFinding } from './record.ts'
+import { lockAll, targetsOf } from './remove-apply.ts'
+import { currentMember } from './remove-members.ts'
+import { readObstacles, type RemovalWork } from './remove-load.ts'
+
+/** orphans R90: not a word of failure, because nothing failed. */
+export const notProvedYet = 'the provider accepted the removal, and its absence is not proved yet'
+
+export interface GiveUp {
+  held: Held
+  work: RemovalWork
+  error: string
+  mode: SweepMode
+  /** Undefined: this binary does not have it. */
+  provider: Provider | undefined
+  /** The fresh read said that what is there is not provably ours. */
+  contradiction: boolean
+}
+
+export const kindOf = ({ removal }: RemovalWork): ReturnType<typeof removalKind> =>
+  removalKind({ cause: removal.cause, leaseId: removal.lease_id })
+
+/** orphans R89, R90: is this the last of it, should it fail or still stand now? */
+export const budgetIsOver = (work: RemovalWork, now: number): boolean => {
+  if (kindOf(work) !== 'unheld') return false
+  const since = budgetSince({ firstFailedAt: work.removal.first_failed_at, acceptedAt: work.removal.accepted_at })
+  return since !== null && givesUp(since, now)
+}
+
+/** Holds and freezes stop a sweep's removals, and a keep on the lease is a keep label on its box (decisions 4). */
+const protectedBy = async (tx: Tx, work: RemovalWork): Promise<string | null> => {
+  const { holds, frozenScopes } = await readObstacles(tx, tx.now)
+  const holder = heldBy(work.target, holds, frozenScopes)
+  if (holder !== null) return holder
+  const [instance] = await instancesByIds(tx, [work.removal.instance_id])
+  const leaseId = work.removal.lease_id ?? instance?.lease_id
+  const lease = leaseId ? await leaseById(tx, leaseId) : undefined
+  if (!lease) return null
+  return lease.keep === 1 ? 'keep' : keepLabel(JSON.parse(lease.labels) as Record<string, string>)
+}
+
+/** The provider's own words for where a person finds it, else its identity. */
+const byHand = (work: RemovalWork, provider: Provider | undefined): string => {
+  const { removal, attempt } = work
+  const identity: ResourceIdentity | null = currentMember(removal) ?? identityOf(attempt)
+  if (identity === null) return `what carries ref ${removal.ref} in ${removal.location} of ${removal.scope}`
+  return (
+    provider?.manualRemoval?.(identity, work.config) ?? `${identity.kind} ${identity.nativeId} in ${identity.location} of ${identity.scope}`
+  )
+}
+
+export const applyGiveUp = async (tx: Tx, given: GiveUp): Promise<void> => {
+  const { held, work, error, provider } = given
+  const { mine, leases } = await lockAll(tx, [{ held, work }])
+  if (mine.size === 0) return
+  const { removal } = work
+  const failed = error !== notProvedYet
+  await tx.db
+    .updateTable('removals')
+    .set({
+      ...unlocked(tx.now + givenUpLookMs(0)),
+      state: 'gave-up',
+      error,
+      failures: removal.failures + (failed ? 1 : 0),
+      first_failed_at: removal.first_failed_at ?? removal.accepted_at ?? tx.now,
+      failed_at: tx.now,
+      retry_at: null,
+      polls: 0,
+      held_by: null,
+    })
+    .where('id', '=', removal.id)
+    .execute()
+  await markGaveUp(tx, [removal.instance_id])
+  const code = giveUpCode({
+    mode: given.mode,
+    lists: provider?.list !== undefined && !work.backendMissing,
+    protectedBy: await protectedBy(tx, work),
+    contradiction: given.contradiction,
+  })
+  const payload = {
+    name: removal.name,
+    id: removal.instance_id,
+    backend: removal.backend,
+    minutes: work.backendMissing ? 0 : 15,
+    error,
+  }
+  const about = { project: removal.project, targets: targetsOf(work, leases.get(removal.lease_id ?? '')) }
+  const told =
+    code === 'terminate.gave-up.manual'
+      ? event(tx, code, { ...payload, how: byHand(work, provider) }, about)
+      : event(tx, code, payload, about)
+  await appendEvents(tx, [told])
+  // The event goes by; that a person is needed stands until its absence is proved.
+  if (code === 'terminate.gave-up.manual')
+    await reportFinding(tx, {
+      code: 'removal-needs-person',
+      project: removal.project,
+      scope: removal.scope,
+      target: { type: 'instance', id: removal.instance_id, name: removal.name },
+      message: told.message,
+      evidence: { ref: removal.ref, removal: removal.id, attempt: work.attempt.id, error },
+    })
+}

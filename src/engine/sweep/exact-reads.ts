@@ -1,0 +1,59 @@
+/** Exact reads of what the ledger expects and a listing did not show: only they turn "not listed" into "not there". */
+import { withDeadline } from '../../lib/deadline.ts'
+import { readsNeeded } from '../../model/inventory.ts'
+import type { ExactRead } from '../../model/missing.ts'
+import type { ScopeId } from '../../model/ids.ts'
+import type { Expected, Unseen } from './expected.ts'
+import type { SweepWork } from './load.ts'
+
+const atOnce = 8
+const mostReads = 2000
+/** A provider that hangs is not asked for ever: what was read until then counts. */
+const budgetMs = 120_000
+
+export type ExactReads = ReadonlyMap<string, Exclude<ExactRead, null>>
+
+export const readExactly = async (work: SweepWork, unseen: Unseen, signal: AbortSignal): Promise<Exclude<ExactRead, null>> => {
+  const identity = {
+    scope: unseen.scope as ScopeId,
+    location: unseen.location,
+    kind: unseen.kind,
+    nativeId: unseen.nativeId,
+    immutableId: unseen.immutableId,
+    facts: unseen.facts,
+  }
+  try {
+    const read = await withDeadline('an exact read', work.provider.callDeadlineSeconds * 1000, signal, (inner) =>
+      work.provider.read(identity, work.config, { signal: inner }),
+    )
+    return read.kind
+  } catch {
+    return 'unknown'
+  }
+}
+
+/**
+ * Where so much is missing that the counts are implausible, the provider is asked for each by itself: what it proves absent explains its own absence
+ * (decisions, guard on counts). Ends as soon as enough is explained, or can't be any more.
+ * @returns by instance; empty where the counts are plausible as they are
+ */
+export const explainUnseen = async (work: SweepWork, expected: Expected, signal: AbortSignal): Promise<ExactReads> => {
+  const reads = new Map<string, Exclude<ExactRead, null>>()
+  const needed = readsNeeded(expected)
+  const asked = expected.unseen.slice(0, mostReads)
+  const end = performance.now() + budgetMs
+  let next = 0
+  let absent = 0
+  let unexplained = 0
+  const worker = async (): Promise<void> => {
+    while (next < asked.length && absent < needed && asked.length - unexplained >= needed && performance.now() < end && !signal.aborted) {
+      const unseen = asked[next++] as Unseen
+      const read = await readExactly(work, unseen, signal)
+      reads.set(unseen.instance.id, read)
+      if (read === 'absent') absent++
+      else unexplained++
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(atOnce, asked.length) }, worker))
+  return reads
+}

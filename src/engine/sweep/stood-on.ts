@@ -1,0 +1,55 @@
+/** What a removal that a sweep orders stands on, as it is kept with it: everything that its receipt tells when findings and events are long gone. */
+import { redact } from '../../lib/redact.ts'
+import type { Inventory } from '../../model/inventory.ts'
+import type { FoundEvidence } from '../../model/removal-evidence.ts'
+import type { Session } from '../../store/store.ts'
+import type { OrphanEntry } from './plan.ts'
+
+export interface Ground {
+  sweepId: string
+  inventory: Inventory
+  /** `pl_…` and how many groups it takes back; null: no plan. */
+  plan: { id: string; size: number } | null
+}
+
+const mostFacts = 20
+
+/** The open orphan findings about these resources, by target. */
+export const findingsOf = async (session: Session, entries: readonly OrphanEntry[]): Promise<Map<string, string>> => {
+  if (entries.length === 0) return new Map()
+  const rows = await session.db
+    .selectFrom('findings')
+    .select(['id', 'target_id'])
+    .where('code', '=', 'orphan')
+    .where('target_type', '=', 'resource')
+    .where(
+      'target_id',
+      'in',
+      entries.map((entry) => entry.target),
+    )
+    .where('state', '=', 'open')
+    .execute()
+  return new Map(rows.map((row) => [row.target_id, row.id]))
+}
+
+export const stoodOn = (entry: OrphanEntry, finding: string | null, ground: Ground): FoundEvidence | undefined => {
+  const { judged, quarantine } = entry.noted
+  const { verdict, group } = judged
+  if (verdict.kind !== 'orphan' || quarantine === null) return undefined
+  return {
+    reason: verdict.reason,
+    finding,
+    fingerprint: quarantine.fingerprint,
+    firstSeenAt: quarantine.firstSeenAt,
+    lastSeenAt: quarantine.lastSeenAt,
+    timesSeen: quarantine.timesSeen,
+    sweep: ground.sweepId,
+    listedAt: ground.inventory.startedAt,
+    coverage: ground.inventory.cells
+      .filter((cell) => cell.location === group.location)
+      .map((cell) => ({ location: cell.location, kind: cell.kind, state: cell.state.kind, resources: cell.resources })),
+    plan: ground.plan,
+    proofs: verdict.proofs,
+    facts: verdict.facts.slice(0, mostFacts).map(({ fact, source, at }) => ({ fact: redact(fact), source, at })),
+  }
+}

@@ -1,0 +1,39 @@
+/** What a removal stands on, kept with it and with each of its intents: findings and events are kept for a time only, a receipt must be told for ever. */
+import type { FactSource } from './evidence.ts'
+import type { Proof } from './ownership.ts'
+
+export interface FoundEvidence {
+  /** The reason code of the verdict: the rule that it was ordered by. */
+  reason: string
+  finding: string | null
+  fingerprint: string
+  /** ms: the listings that showed the same fingerprint, the first and the last of them, and how many were complete. */
+  firstSeenAt: number
+  lastSeenAt: number
+  timesSeen: number
+  /** The sweep, whose certificate names it. */
+  sweep: string
+  /** ms: when its listing began. */
+  listedAt: number
+  /** The cells of the location that it was seen in. */
+  coverage: { location: string; kind: string; state: string; resources: number }[]
+  /** `id` ends in the SHA-256 over everything in it. */
+  plan: { id: string; size: number } | null
+  /** The two facts of each member (I6). */
+  proofs: readonly Proof[]
+  facts: readonly { fact: string; source: FactSource; at: number | null }[]
+}
+
+export interface RemovalEvidence {
+  /** A token's name; `system`: a clock, a sweep, or what a crash left. */
+  orderedBy: string
+  found?: FoundEvidence
+}
+
+/** What each proof says, after the tags that agree with it. */
+export const proofTexts: Record<Proof['by'], string> = {
+  'recorded-id': 'its tags, and the immutable id that the attempt recorded at its creation',
+  'fixed-token': 'its tags, and the token of the attempt that was fixed at its creation',
+  'bound-by-removal': 'its tags, and the immutable id that an earlier removal had bound',
+  'made-with-its-owner': 'its tags, and its making together with an owner that is proved itself',
+}

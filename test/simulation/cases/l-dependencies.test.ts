@@ -1,0 +1,71 @@
+/** Class L: dependencies and cascades. */
+import { afterEach, expect, it } from 'vitest'
+import { eachStore } from '../../support/stores.ts'
+import { until } from '../../support/until.ts'
+import { graceSeconds, openCases } from './support.ts'
+
+eachStore('dependencies', (open) => {
+  const cases = openCases()
+  afterEach(() => cases.close())
+
+  it('two that stand on each other are blocked by each other, tried with growing patience and never for ever in a row (case L1)', async () => {
+    const one = await cases.open(await open())
+    const lease = await one.orphan()
+    const [first, second] = [await one.launch(lease, 'disk'), await one.launch(lease, 'disk')]
+    one.cloud.end(lease.cloudID)
+    one.cloud.attach({ member: first.id, target: second.id, onEnd: 'keep' })
+    one.cloud.attach({ member: second.id, target: first.id, onEnd: 'keep' })
+    await one.sweep()
+    await one.sweep(graceSeconds + 60)
+    const removal = () => one.store.read(({ db }) => db.selectFrom('removals').selectAll().executeTakeFirst())
+    const blocked = await until(async () => {
+      const row = await removal()
+      return row !== undefined && row.failures > 0 ? row : undefined
+    }, 'it is blocked')
+    expect(blocked.error).toBe(`blocked by disk ${second.id}`)
+    for (let i = 0; i < 12; i++) await one.advance(60)
+    expect(one.count('remove')).toBeLessThanOrEqual(4)
+    expect(one.running()).toEqual([first.id, second.id])
+    // The twin: when a person has broken the ring both go, in one removal.
+    one.cloud.database.run('delete from attachments')
+    await one.advanceUntil(() => one.running().length === 0, 'both are gone', 300)
+    await until(async () => (await removal())?.state === 'gone', 'and that is recorded')
+  })
+
+  it('a named machine goes and no other, also where many bear the same name (case L4)', async () => {
+    const one = await cases.open(await open())
+    const living = [await one.lease(), await one.lease(), await one.lease()]
+    const orphan = await one.orphan()
+    await one.sweep()
+    await one.sweep(graceSeconds + 60)
+    await one.gone(orphan.cloudID)
+    expect(one.calls.filter((call) => call.op === 'remove').map((call) => call.id)).toEqual([orphan.cloudID])
+    expect(one.running()).toEqual(living.map((lease) => lease.cloudID))
+  })
+
+  it('a disk that would be deleted with its machine makes the group report-only (case L5)', async () => {
+    const one = await cases.open(await open(), { config: { group: 'full', cascade: 'delete' } })
+    const orphan = await one.orphan()
+    for (let i = 0; i < 3; i++) await one.sweep(graceSeconds)
+    expect(await one.told()).toEqual([`protected ${orphan.cloudID}`])
+    expect([one.running().length, one.count('remove')]).toEqual([4, 0])
+  })
+
+  it('what somebody attached to an orphan, or it to something of theirs, makes it report-only while that stands (case L5, leases 16)', async () => {
+    const one = await cases.open(await open())
+    const orphan = await one.orphan()
+    const theirs = one.cloud.launch([{ kind: 'disk', location: 'sim-a', name: 'data', tags: { team: 'x' } }]).resources[0]
+    await one.sweep()
+    one.cloud.attach({ member: theirs?.id ?? '', target: orphan.cloudID, onEnd: 'delete' })
+    for (let i = 0; i < 3; i++) await one.sweep(graceSeconds)
+    expect(await one.told()).toEqual([`protected ${orphan.cloudID}`])
+    expect(one.isRunning(orphan.cloudID)).toBe(true)
+    // The twin: detached, its quarantine begins afresh, and it goes.
+    one.cloud.database.run('delete from attachments')
+    await one.sweep()
+    expect(one.isRunning(orphan.cloudID)).toBe(true)
+    await one.sweep(graceSeconds + 60)
+    await one.gone(orphan.cloudID)
+    expect(one.isRunning(theirs?.id ?? '')).toBe(true)
+  })
+})
