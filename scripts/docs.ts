@@ -49,6 +49,8 @@ const samples: { [C in EventCode]: readonly [EventPayload<C>, ...EventPayload<C>
   'finding.changed': [{ code: 'contradiction', message: 'its ref tag no longer says that it is ours' }],
   'finding.standing': [{ code: 'orphan', message: 'Its owner has ended.', timesSeen: 3 }],
   'finding.resolved': [{ code: 'contradiction' }],
+  'plan.approved': [{ removals: 60, reason: 'a test cluster was torn down' }],
+  'plan.begun': [{ begun: 58, dropped: 2, pending: 0 }],
   'retain.overdue': [{ retainedAt: '2026-01-30T12:00:00.000Z', retainUntil: '2026-01-31T12:00:00.000Z' }],
   'clock.downtime': [{ gapSeconds: 3600, moved: 12 }],
   'clock.jumped': [{ seconds: 900 }],
@@ -99,6 +101,16 @@ const settings: Record<SettingName, { flag: string | null; text: string }> = {
     flag: null,
     text: 'How long events are kept, in seconds or as a duration such as `30d`. 0 or less stores none; they are still logged. The events of a deletion and the audit records are kept for ever, at any setting.',
   },
+  limitPerSweep: {
+    flag: null,
+    text: 'How many removals one sweep may begin without a person. A plan beyond it waits for `leasehold approve`.',
+  },
+  limitSharePercent: {
+    flag: null,
+    text: 'How many per cent of the groups of ours in an account one sweep may take back without a person; one removal is always allowed.',
+  },
+  limitPerDay: { flag: null, text: 'How many removals sweeps may begin in one account in 24 h without a person.' },
+  fourEyes: { flag: null, text: 'On: nobody approves a plan that they made themselves.' },
   project: { flag: '--project', text: 'The project of new leases. Not set: the project of the token, else `default`.' },
 }
 

@@ -20,9 +20,11 @@ import { readRoutes } from './routes/reads.ts'
 import { serviceRoutes } from './routes/service.ts'
 import { freezeRoutes, holdRoutes } from './routes/stops.ts'
 import { auditRoutes } from './routes/audit.ts'
+import { planRoutes } from './routes/plans.ts'
 import { sweepRoutes } from './routes/sweeps.ts'
 import { tokenRoutes } from './routes/tokens.ts'
 import { Access, Lease } from './schemas/leases.ts'
+import { planComponents } from './schemas/plans.ts'
 import { auditComponents } from './schemas/audit.ts'
 import { sweepComponents } from './schemas/sweeps.ts'
 import { shared } from './schemas/views.ts'
@@ -167,7 +169,7 @@ export const createApi = async (options: ApiOptions): Promise<Api> => {
     strictTransportSecurity: false,
   })
   await describeApi(app, version)
-  for (const schema of [Lease, Access, ...shared, ...sweepComponents, ...auditComponents]) app.addSchema(schema)
+  for (const schema of [Lease, Access, ...shared, ...sweepComponents, ...auditComponents, ...planComponents]) app.addSchema(schema)
   addFirstLook(app, host)
   const forgetTokens = addSignIn(app, context)
   addBodies(app)
@@ -187,6 +189,7 @@ export const createApi = async (options: ApiOptions): Promise<Api> => {
     holdRoutes,
     freezeRoutes,
     sweepRoutes,
+    planRoutes,
     auditRoutes,
     serviceRoutes,
   ])

@@ -10,7 +10,7 @@ import { readSweepSettings, sweepRows } from './support/sweep-config.ts'
 
 interface Row {
   name: string
-  value: string | number | null
+  value: string | number | boolean | null
   origin: string
   /** The environment variable that sets it. */
   environment: string
@@ -54,7 +54,7 @@ export const define = (command: Command, cli: Cli): void => {
       [...rows, ...sweepRows(sweeps)],
       [
         { title: 'SETTING', cell: (row) => row.name },
-        { title: 'VALUE', cell: (row) => row.value },
+        { title: 'VALUE', cell: (row) => (typeof row.value === 'boolean' ? (row.value ? 'on' : 'off') : row.value) },
         { title: 'FROM', cell: (row) => row.origin },
       ],
       '',

@@ -95,6 +95,12 @@ export const serve = async ({ settings, sweeps }: ServeOptions): Promise<void> =
     log,
     version: packageVersion(),
     eventsTtlMs: settings.eventsTtlSeconds.value * 1000,
+    limits: {
+      perSweep: settings.limitPerSweep.value,
+      sharePercent: settings.limitSharePercent.value,
+      perDay: settings.limitPerDay.value,
+    },
+    fourEyes: settings.fourEyes.value,
     sweepSettings: (provider) => sweeps.get(provider) ?? withoutProvider(provider),
   })
   const tokenFile = await ensureAdminToken(engine, data)

@@ -27,6 +27,11 @@ export const requireOperator = (actor: Actor): void => {
   if (!isOperator(actor))
     forbid(`this needs the role operator or admin; this token is ${actor.onlyLease ? "a lease's own" : `${actor.role}`}`)
 }
+/** Approves plans that somebody else, or a sweep, made. */
+export const requireApprover = (actor: Actor): void => {
+  if (actor.onlyLease !== null || (actor.role !== 'approver' && actor.role !== 'admin'))
+    forbid(`this needs the role approver or admin; this token is ${actor.onlyLease ? "a lease's own" : actor.role}`)
+}
 export const requireAdmin = (actor: Actor): void => {
   if (!isAdmin(actor)) forbid(`this needs the role admin; this token is ${actor.onlyLease ? "a lease's own" : actor.role}`)
 }

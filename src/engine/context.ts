@@ -3,6 +3,7 @@ import type { InstallationRow } from '../store/installation.ts'
 import type { Store } from '../store/store.ts'
 import type { Provider } from '../providers/contract.ts'
 import type { SweepSettings } from '../model/sweep-settings.ts'
+import type { LimitPolicy } from '../model/limits.ts'
 import type { Signals } from './signals.ts'
 
 /** The part of a logger that the engine uses; telemetry is passed in, never imported. */
@@ -25,6 +26,10 @@ export interface EngineContext {
   signals: Signals
   /** The settings of a provider's sweeps, with their origin (orphans R75a). */
   sweepSettings(provider: string): SweepSettings
+  /** How much sweeps may take back without a person (I8). */
+  limits: LimitPolicy
+  /** Bars approving one's own plan. */
+  fourEyes: boolean
   /** After a stall of this process: the deadlines that fell into it are moved first (decisions 1). Undefined when there was none. */
   awake(): Promise<void> | undefined
 }

@@ -15,6 +15,7 @@ import { createRetention } from './retain.ts'
 import { createSealer } from './seal.ts'
 import { createSignals } from './signals.ts'
 import { defaultEventsTtlSeconds } from '../model/config.ts'
+import { defaultLimits, type LimitPolicy } from '../model/limits.ts'
 import { sweepSettings, type SweepSettings } from '../model/sweep-settings.ts'
 import { createEnrolment } from './sweep/enrol.ts'
 import { sweepPipeline } from './sweep/index.ts'
@@ -32,6 +33,9 @@ export interface EngineOptions {
   version: string
   /** The settings of a provider's sweeps; default: those of an empty environment. */
   sweepSettings?: (provider: string) => SweepSettings
+  /** Default: those of decisions. */
+  limits?: LimitPolicy
+  fourEyes?: boolean
   /** How long events are kept, in ms; 0 or less: they are logged and not stored (orphans R86). Default: 30 days. */
   eventsTtlMs?: number
   /** false: no alive marks and no clock watch; for tests that move the database's clock. */
@@ -65,6 +69,8 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
     log,
     signals: createSignals(),
     sweepSettings: options.sweepSettings ?? defaultSweepSettings,
+    limits: options.limits ?? defaultLimits,
+    fourEyes: options.fourEyes ?? false,
     awake: () => awake.awake(),
   }
   const pipelines = [

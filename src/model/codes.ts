@@ -70,6 +70,11 @@ export const eventCodes = {
     (p) => `Finding ${p.code} still stands, seen ${p.timesSeen} times: ${p.message}`,
   ),
   'finding.resolved': entry<{ code: string }>('info', (p) => `Finding ${p.code} resolved`),
+  'plan.approved': entry<{ removals: number; reason: string }>('warning', (p) => `Plan of ${p.removals} removals approved: ${p.reason}`),
+  'plan.begun': entry<{ begun: number; dropped: number; pending: number }>(
+    'info',
+    (p) => `Approved plan: ${p.begun} removals begun, ${p.dropped} dropped because they changed, ${p.pending} not seen yet`,
+  ),
   'retain.overdue': entry<{ retainedAt: string; retainUntil: string }>(
     'warning',
     (p) => `Box retained since ${p.retainedAt}, past its reminder of ${p.retainUntil}; release it with delete to remove it`,

@@ -3,6 +3,7 @@
  * Precedence is flag, environment, file, default. An empty environment variable counts as unset.
  */
 import { parseDuration } from '../lib/duration.ts'
+import { defaultLimits } from './limits.ts'
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
@@ -27,6 +28,14 @@ export interface Settings {
   logLevel: Setting<LogLevel>
   /** How long events are kept, in seconds; 0 or less: they are logged and not stored (orphans R86). */
   eventsTtlSeconds: Setting<number>
+  /** How many removals a sweep may begin without a person, at most. */
+  limitPerSweep: Setting<number>
+  /** And of the groups of ours in the account, in per cent. */
+  limitSharePercent: Setting<number>
+  /** And in 24 h in one account. */
+  limitPerDay: Setting<number>
+  /** Bars approving one's own plan. */
+  fourEyes: Setting<boolean>
   /** Project of new leases where none is named; null: the one of the token. */
   project: Setting<string | null>
 }
@@ -100,6 +109,19 @@ const readSeconds = (value: string): Read<number> => {
   return read.ok ? good(read.milliseconds / 1000) : bad(read.problem)
 }
 
+const readWhole =
+  (least: number, most: number) =>
+  (value: string): Read<number> =>
+    /^\d{1,9}$/.test(value) && Number(value) >= least && Number(value) <= most
+      ? good(Number(value))
+      : bad(`must be a whole number from ${least} to ${most}`)
+
+const readSwitch = (value: string): Read<boolean> => {
+  const word = value.toLowerCase()
+  if (['1', 'true', 'yes', 'on'].includes(word)) return good(true)
+  return ['0', 'false', 'no', 'off'].includes(word) ? good(false) : bad('must be on or off')
+}
+
 const definitions: { [Name in SettingName]: Definition<Settings[Name]['value']> } = {
   data: {
     environment: 'LEASEHOLD_DATA',
@@ -130,6 +152,20 @@ const definitions: { [Name in SettingName]: Definition<Settings[Name]['value']> 
   databaseUrl: { environment: 'LEASEHOLD_DATABASE_URL', flag: null, secret: 'password', read: readDatabaseUrl, fallback: () => null },
   logLevel: { environment: 'LEASEHOLD_LOG_LEVEL', flag: '--log-level', read: readLogLevel, fallback: () => 'info' },
   eventsTtlSeconds: { environment: 'LEASEHOLD_EVENTS_TTL_SECONDS', flag: null, read: readSeconds, fallback: () => defaultEventsTtlSeconds },
+  limitPerSweep: {
+    environment: 'LEASEHOLD_LIMIT_PER_SWEEP',
+    flag: null,
+    read: readWhole(1, 1_000_000),
+    fallback: () => defaultLimits.perSweep,
+  },
+  limitSharePercent: {
+    environment: 'LEASEHOLD_LIMIT_SHARE_PERCENT',
+    flag: null,
+    read: readWhole(0, 100),
+    fallback: () => defaultLimits.sharePercent,
+  },
+  limitPerDay: { environment: 'LEASEHOLD_LIMIT_PER_DAY', flag: null, read: readWhole(0, 1_000_000), fallback: () => defaultLimits.perDay },
+  fourEyes: { environment: 'LEASEHOLD_FOUR_EYES', flag: null, read: readSwitch, fallback: () => false },
   project: {
     environment: 'LEASEHOLD_PROJECT',
     flag: '--project',
@@ -200,7 +236,7 @@ export const resolveConfig = (sources: ConfigSources): ConfigResult => {
 }
 
 /** The value as it may be shown: a token as `***`, a database address without its password. */
-export const shownValue = (name: SettingName, value: string | number | null): string | number | null => {
+export const shownValue = (name: SettingName, value: string | number | boolean | null): string | number | boolean | null => {
   if (value === null) return null
   const secret = definitions[name].secret
   if (secret === 'whole') return '***'

@@ -78,8 +78,6 @@ export interface PlanContext {
   /** Removals that sweeps began in the scope in the last 24 h. */
   begunInLastDay: number
   canaries: ReadonlyMap<string, Canary>
-  /** Ids of plans that a person approved. */
-  approved: ReadonlySet<string>
   /** SHA-256 in hex. */
   hash: (text: string) => string
 }
@@ -150,29 +148,18 @@ export const planRemovals = <E extends PlanEntry>(
   if (eligible.length === 0) return { kind: 'empty' }
   const entries = inOrder(eligible)
   const id = planId(entries, context.hash)
-  if (context.approved.has(id)) return { kind: 'begin', id, entries, later: [], why: 'a person approved this plan' }
   const limit = beyond(entries.length, context, policy)
   if (limit) {
     const wait = limit.limit === 'day' ? ', or wait until fewer were begun in the last 24 h' : ''
-    const most = limit.allowed === 0 ? 'all of them' : `all but ${limit.allowed} of them`
     return {
       kind: 'wait',
       id,
       entries,
       ...limit,
-      whatToDo: `look through it; no command approves a plan yet, so hold ${most} or remove some by hand${wait}`,
+      whatToDo: `look through it with "leasehold plans ${id.slice(0, 15)}", then "leasehold approve ${id.slice(0, 15)}" begins it${wait}`,
     }
   }
   const { now, later } = staged(entries, context.canaries)
   const why = later.length === 0 ? null : `${later.length} wait until the first of their kind and rule are proved gone`
   return { kind: 'begin', id, entries: now, later, why }
-}
-
-/** What still stands of an approved plan: whatever changed since is dropped from it, and nothing is ever added. */
-export const stillStanding = <E extends PlanEntry>(approved: readonly E[], eligible: readonly PlanEntry[]): E[] => {
-  const now = new Map(eligible.map((entry) => [entry.target, entry]))
-  return approved.filter((entry) => {
-    const same = now.get(entry.target)
-    return same !== undefined && same.fingerprint === entry.fingerprint && same.rule === entry.rule
-  })
 }

@@ -236,6 +236,47 @@ export interface SweepPlanView {
   why: string | null
   whatToDo: string | null
 }
+/** One group that a plan would take back, with what proves that it may. */
+export interface PlannedRemoval {
+  /** `provider/location/native-id` of the group's leader. */
+  target: string
+  provider: string
+  kind: string
+  rule: string
+  fingerprint: string
+  name: string
+  ref: string
+  findingID: string | null
+  firstSeenAt: string
+  lastSeenAt: string
+  timesSeen: number
+  proof: string[]
+}
+export interface PlanView {
+  /** `pl_` and the SHA-256 of what it takes back. */
+  id: string
+  project: string
+  backend: string
+  provider: string
+  scope: string
+  state: 'waiting' | 'approved' | 'begun' | 'dropped'
+  /** Which limit it is beyond; null: a person asked for it. */
+  why: string | null
+  removals: PlannedRemoval[]
+  /** Targets that were neither begun nor dropped yet. */
+  pending: string[]
+  /** Targets that changed before they could begin. */
+  dropped: string[]
+  /** Groups of ours in the account when it was made. */
+  oursInScope: number
+  madeBy: string
+  madeAt: string
+  seenAt: string
+  approvedBy: string | null
+  approvedAt: string | null
+  approvalReason: string | null
+  settledAt: string | null
+}
 export interface HeldBackView {
   what: string
   /** null: not by time alone. */

@@ -4,6 +4,7 @@
  */
 import type { Generated } from 'kysely'
 import type { InstanceState, LeaseState, RemovalState, Role } from '../model/wire.ts'
+import type { PlanState } from '../model/plans.ts'
 import type { AuditKind } from '../model/wire-audit.ts'
 import type { AttemptId, InstallationId, InstanceId, LeaseId, Ref, RemovalId, ScopeId } from '../model/ids.ts'
 
@@ -229,6 +230,34 @@ export interface CircuitsTable {
   open_until: number | null
   error: string
 }
+/** What a sweep, or a person, would take back; it begins when somebody approves it by its id. */
+export interface PlansTable {
+  /** `pl_` and the SHA-256 of its entries. */
+  id: string
+  project: string
+  backend: string
+  provider: string
+  scope: ScopeId
+  /** JSON. */
+  entries: string
+  /** JSON: targets neither begun nor dropped yet. */
+  pending: string
+  /** JSON: targets that changed before they could begin. */
+  dropped: string
+  /** Groups of ours in the scope when it was made. */
+  ours: number
+  /** Which limit it is beyond; null: none, a person asked for it. */
+  why: string | null
+  state: PlanState
+  made_by: string
+  made_at: number
+  /** When a sweep last came to the same. */
+  seen_at: number
+  approved_by: string | null
+  approved_at: number | null
+  approval_reason: string | null
+  settled_at: number | null
+}
 /** One run of a cleanup with its certificate. */
 export interface SweepsTable {
   id: string
@@ -390,6 +419,7 @@ export interface Schema {
   cells: CellsTable
   circuits: CircuitsTable
   sweeps: SweepsTable
+  plans: PlansTable
   findings: FindingsTable
   removals: RemovalsTable
   holds: HoldsTable

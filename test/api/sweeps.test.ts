@@ -1,7 +1,7 @@
 /** Sweeps, findings of sweeps and explanations over HTTP: every answer is held to the published document by `call`. */
 import { afterEach, expect, test } from 'vitest'
 import { releaseLease } from '../../src/engine/leases/index.ts'
-import type { ExplanationView, FindingView, SweepView } from '../../src/model/wire.ts'
+import type { ExplanationView, FindingView, PlanView, SweepView } from '../../src/model/wire.ts'
 import type { ListedResource } from '../../src/providers/contract.ts'
 import { until } from '../support/until.ts'
 import { advance, eachStore, setClock } from '../support/stores.ts'
@@ -43,6 +43,24 @@ eachStore('sweeps over HTTP', (open) => {
     expect(listed).toEqual([{ ...made, orphans: null }])
     expect((await bench.call('GET', `/v1/sweeps/${made?.id}`)).body).toEqual({ sweep: listed[0] })
     expect((await bench.call('GET', '/v1/sweeps/sw_none')).body['error']).toBe('not_found')
+  })
+
+  test('what could be taken back is planned with its proof, read by the beginning of its hash, and in mode report not approved', async () => {
+    await start()
+    const { key } = await orphan()
+    for (let i = 0; i < 2; i++) {
+      await advance(bench.store, 900_000)
+      await sweep()
+    }
+    const { status, body } = await bench.call<{ plans: PlanView[] }>('POST', '/v1/plans', {})
+    expect(status).toBe(200)
+    expect(body.plans).toMatchObject([{ state: 'waiting', why: null, removals: [{ target: key, rule: 'orphan.owner-ended' }] }])
+    const [plan] = body.plans
+    expect((await bench.call('GET', `/v1/plans/${plan?.id.slice(3, 15)}`)).body).toEqual({ plan })
+    expect((await bench.call('GET', '/v1/plans?state=waiting')).body).toEqual({ plans: [plan] })
+    expect((await bench.call('GET', '/v1/plans?state=later')).status).toBe(400)
+    const refused = await bench.call('POST', `/v1/plans/${plan?.id}/approve`, { reason: 'r' })
+    expect({ status: refused.status, error: refused.body['error'] }).toEqual({ status: 409, error: 'plan_not_waiting' })
   })
 
   test('a dry run is answered and not kept', async () => {

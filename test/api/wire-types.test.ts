@@ -19,6 +19,7 @@ import type {
   Target,
   Token,
 } from '../../src/api/schemas/views.ts'
+import type { Plan } from '../../src/api/schemas/plans.ts'
 import type { Explanation, HeldBack, Sweep, SweepCell, SweepOrphan } from '../../src/api/schemas/sweeps.ts'
 import type {
   AuditRecord,
@@ -51,6 +52,7 @@ describe('the schemas of the API', () => {
     expectTypeOf<Static<typeof Status>>().branded.toEqualTypeOf<wire.StatusView>()
     expectTypeOf<Static<typeof Check>>().branded.toEqualTypeOf<wire.DoctorCheck>()
     expectTypeOf<Static<typeof Access>>().branded.toEqualTypeOf<wire.Access>()
+    expectTypeOf<Static<typeof Plan>>().branded.toEqualTypeOf<wire.PlanView>()
     expectTypeOf<Static<typeof Sweep>>().branded.toEqualTypeOf<wire.SweepView>()
     expectTypeOf<Static<typeof SweepCell>>().branded.toEqualTypeOf<wire.SweepCellView>()
     expectTypeOf<Static<typeof SweepOrphan>>().branded.toEqualTypeOf<wire.SweepOrphanView>()

@@ -17,7 +17,8 @@ export interface Scope {
 const made: Record<DialectName, (from: number, to: number) => string> = {
   sqlite: (from, to) => `with recursive n(i) as (select ${from} union all select i + 1 from n where i + 1 < ${to})
     select printf('%012x', i) as stamp, lower(hex(randomblob(16))) as r from n`,
-  postgresql: (from, to) => `select lpad(to_hex(i), 12, '0') as stamp, md5(i || ' ' || random()) as r from generate_series(${from}, ${to - 1}) as s(i)`,
+  postgresql: (from, to) =>
+    `select lpad(to_hex(i), 12, '0') as stamp, md5(i || ' ' || random()) as r from generate_series(${from}, ${to - 1}) as s(i)`,
 }
 
 const statements = (dialect: DialectName, from: number, to: number, at: number, end: number, scope: string): string[] => [

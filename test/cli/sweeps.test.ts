@@ -54,6 +54,20 @@ describe('sweep, orphans, sweeps and explain', () => {
     expect(await json<SweepView[]>('sweeps')).toEqual([])
   })
 
+  it('sweep --plan writes down what could go with its proofs, plans lists it, and approve wants the hash and the mode', async () => {
+    expect((await box.run(['sweep', '--plan'])).out).toContain('nothing could be taken back now')
+    expect((await box.run(['plans'])).err).toContain('no plans')
+    for (const flags of [
+      ['--plan', '--dry-run'],
+      ['--approve', 'pl_0123456789ab', '--backend', 'local'],
+    ])
+      expect((await box.run(['sweep', ...flags])).status).toBe(2)
+    expect(await box.run(['approve', 'pl_0123456789ab'])).toMatchObject({ status: 4, err: expect.stringContaining('leasehold plans') })
+    expect((await box.run(['approve', 'pl_01'])).err).toContain('too short')
+    expect((await box.run(['plans', 'nonsense'])).status).toBe(4)
+    expect((await box.run(['approve'])).status).toBe(2)
+  })
+
   it('sweep --let-pass needs a reason, one backend and counts that were implausible', async () => {
     expect((await box.run(['sweep', '--let-pass', 'local'])).err).toContain('--reason')
     expect((await box.run(['sweep', '--reason', 'x'])).err).toContain('--let-pass')

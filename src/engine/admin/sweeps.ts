@@ -7,12 +7,12 @@ import { wakeRow } from '../../store/due.ts'
 import { listFindings } from '../../store/findings.ts'
 import { findProject } from '../../store/projects.ts'
 import { listSweeps as list, sweepById, type SweepRow } from '../../store/sweeps.ts'
-import type { Session } from '../../store/store.ts'
+import type { Session, Tx } from '../../store/store.ts'
 import { listedProject, projectFor, requireFull, requireOperator, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { standingOf, subjectsOf } from '../explain/judged.ts'
 import { dryRun } from '../sweep/dry-run.ts'
-import { sweepWork } from '../sweep/load.ts'
+import { sweepWork, type SweepWork } from '../sweep/load.ts'
 import { eachBounded } from './bounded.ts'
 import { certificateOfRow, certificateView, orphanView, pendingView, sweepRowView } from './sweep-views.ts'
 
@@ -43,7 +43,7 @@ const obstacleOf = (context: EngineContext, backend: BackendRow): string | null 
  * The backends that are meant, also those that drain (orphans U7).
  * @throws LeaseholdError not_found; sweep_disabled when the one that is named, or every one, can't be swept
  */
-const backendsFor = async (context: EngineContext, actor: Actor, input: SweepInput): Promise<BackendRow[]> => {
+export const backendsFor = async (context: EngineContext, actor: Actor, input: SweepInput): Promise<BackendRow[]> => {
   const project = projectFor(actor, input.project)
   const backends = await context.store.read(async (session) => {
     if (!(await findProject(session, project))) throw new LeaseholdError('not_found', `project "${project}" does not exist`)
@@ -65,15 +65,14 @@ const backendsFor = async (context: EngineContext, actor: Actor, input: SweepInp
 }
 
 /** Every backend is due at once, unless a sweep of it is under way: then again right after that one. @returns when it was asked for */
-const ask = (context: EngineContext, backends: readonly BackendRow[]): Promise<number> =>
-  context.store.write(async (tx) => {
-    for (const backend of backends) {
-      await enrol(tx, backend.project, backend.name, tx.now)
-      await tx.db.updateTable('cleanups').set({ requested_at: tx.now }).where('id', '=', idOf(backend)).execute()
-      await wakeRow(tx, 'cleanups', idOf(backend))
-    }
-    return tx.now
-  })
+export const askFor = async (tx: Tx, backends: readonly Pick<BackendRow, 'project' | 'name'>[]): Promise<number> => {
+  for (const { project, name } of backends) {
+    await enrol(tx, project, name, tx.now)
+    await tx.db.updateTable('cleanups').set({ requested_at: tx.now }).where('id', '=', `${project}/${name}`).execute()
+    await wakeRow(tx, 'cleanups', `${project}/${name}`)
+  }
+  return tx.now
+}
 
 const orphansOf = (context: EngineContext, backend: BackendRow, now: number): Promise<SweepOrphanView[]> =>
   context.store.read(async (session) => {
@@ -121,12 +120,13 @@ export const requestSweep = async (
   requireOperator(actor)
   const backends = await backendsFor(context, actor, input)
   const end = performance.now() + waitMs
-  const since = await ask(context, backends)
+  const since = await context.store.write((tx) => askFor(tx, backends))
   context.signals.wake('sweep')
   return Promise.all(backends.map((backend) => answerOf(context, backend, since, end, signal)))
 }
 
-const tryOne = async (context: EngineContext, backend: BackendRow, signal: AbortSignal): Promise<SweepView> => {
+/** As a sweep of it would have it, whether it is enrolled or not. */
+export const workFor = (context: EngineContext, backend: BackendRow): SweepWork => {
   const cleanup = {
     id: idOf(backend),
     project: backend.project,
@@ -146,6 +146,11 @@ const tryOne = async (context: EngineContext, backend: BackendRow, signal: Abort
   }
   const work = sweepWork(context, cleanup, backend)
   if (!work) throw new LeaseholdError('sweep_disabled', obstacleOf(context, backend) ?? `backend "${backend.name}" can not be listed`)
+  return work
+}
+
+const tryOne = async (context: EngineContext, backend: BackendRow, signal: AbortSignal): Promise<SweepView> => {
+  const work = workFor(context, backend)
   const { certificate, orphans } = await dryRun(context, work, signal)
   const now = await context.store.now()
   const standing = await context.store.read((session) =>

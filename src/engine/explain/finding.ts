@@ -45,7 +45,7 @@ const meanings: Record<FindingCode, Pick<Conclusion, 'verdict' | 'change'>> = {
   },
   'plan-waiting': {
     verdict: 'held',
-    change: 'fewer orphans: holds on what must stay, or removals by hand; no command approves a plan yet',
+    change: 'a person who approves it (leasehold approve), or fewer orphans: holds on what must stay, or removals by hand',
   },
   'removal-needs-person': { verdict: 'held', change: 'a person who looks at the resource and at the error' },
 }

@@ -8,6 +8,7 @@ import { LeaseholdError } from '../../model/errors.ts'
 import type { AttemptId, RemovalId } from '../../model/ids.ts'
 import { attemptById, type AttemptRow } from '../../store/attempts.ts'
 import { findBackend, listBackends, type BackendRow } from '../../store/backends.ts'
+import { planById } from '../../store/plans.ts'
 import { findingById, findingsAbout, type FindingRow } from '../../store/findings.ts'
 import { holdById, type HoldRow } from '../../store/holds.ts'
 import { findInstance } from '../../store/instances.ts'
@@ -92,7 +93,11 @@ const ofPlan = async (session: Session, id: string): Promise<Named> => {
     .orderBy('last_seen_at', 'desc')
     .execute()
   const row = rows.find((one) => (JSON.parse(one.evidence) as { plan?: string }).plan === id)
-  return row ? { kind: 'finding', row } : nothing
+  if (row) return { kind: 'finding', row }
+  // One that a person asked for is beyond no limit, and has no finding: its backend tells what is there.
+  const plan = await planById(session, id)
+  const backend = plan ? await findBackend(session, plan.project, plan.backend) : undefined
+  return backend ? { kind: 'backend', row: backend } : nothing
 }
 
 type Maker = (session: Session, id: string) => Promise<Named>

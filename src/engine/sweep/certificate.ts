@@ -1,7 +1,7 @@
 /** What a sweep saw and concluded, sealed with its coverage: the ground on which its removals stand. */
 import { cellKey, type Guard } from '../../model/inventory.ts'
-import type { PlanDecision } from '../../model/limits.ts'
 import type { Ended } from '../../model/sweep.ts'
+import type { Planned } from './plan.ts'
 import type { Inspection } from './run.ts'
 import type { Watermarks } from './watermarks.ts'
 
@@ -22,12 +22,29 @@ export interface Certificate {
   error: string | null
 }
 
-const planOf = (plan: PlanDecision | null): Certificate['plan'] => {
-  if (plan === null || plan.kind === 'empty') return null
-  if (plan.kind === 'wait')
-    return { kind: 'wait', id: plan.id, removals: [], waiting: plan.entries.length, why: plan.why, whatToDo: plan.whatToDo }
-  const removals = plan.entries.map((entry) => entry.target)
-  return { kind: 'begin', id: plan.id, removals, waiting: plan.later.length, why: plan.why, whatToDo: null }
+const planOf = (planned: Planned | null): Certificate['plan'] => {
+  if (planned === null) return null
+  const approved = planned.granted.filter((one) => one.begin.length > 0)
+  const { decision } = planned
+  const within = decision.kind === 'begin' ? decision.entries : []
+  const removals = [...approved.flatMap((one) => one.begin), ...within].map((entry) => entry.target)
+  if (decision.kind === 'empty' && approved.length === 0) return null
+  const waiting = decision.kind === 'wait' ? decision.entries.length : decision.kind === 'begin' ? decision.later.length : 0
+  const whatToDo = decision.kind === 'wait' ? decision.whatToDo : null
+  const why = decision.kind === 'empty' ? null : decision.why
+  if (approved.length > 0) {
+    const said = `${approved.map((one) => one.id.slice(0, 15)).join(', ')}: a person approved it`
+    return {
+      kind: 'begin',
+      id: approved[0]?.id ?? null,
+      removals,
+      waiting,
+      why: why === null ? said : `${said}; of the rest: ${why}`,
+      whatToDo,
+    }
+  }
+  if (decision.kind === 'empty') return null
+  return { kind: decision.kind, id: decision.id, removals, waiting, why, whatToDo }
 }
 
 const guardText = (guard: Guard): string => {
@@ -45,7 +62,7 @@ export const certificateOf = (
   inspection: Inspection,
   mode: string,
   reasons: readonly string[],
-  plan: PlanDecision | null,
+  plan: Planned | null,
   ended: Ended,
   endedAt: number,
   watermarks: Watermarks,

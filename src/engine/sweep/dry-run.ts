@@ -6,7 +6,8 @@ import { countNewlyDenied } from './denied.ts'
 import { advanceOrphan, openOf, type Noted } from './findings.ts'
 import { factsOf, factsWithout } from './index.ts'
 import type { SweepWork } from './load.ts'
-import { eligibleOrphans, planSweep, type Planned } from './plan.ts'
+import { loadApproved } from './approved.ts'
+import { countsIn, eligibleOrphans, planSweep, type OrphanEntry, type Planned } from './plan.ts'
 import { inspect } from './run.ts'
 
 export interface DryRun {
@@ -14,6 +15,8 @@ export interface DryRun {
   orphans: Noted[]
   /** What `delete` mode would begin or put off, whatever the mode is. */
   plan: Planned | null
+  /** All whose quarantine has ended, and where: null where nothing was listed. */
+  eligible: { entries: OrphanEntry[]; scope: string; oursInScope: number } | null
 }
 
 export const dryRun = async (context: EngineContext, work: SweepWork, signal: AbortSignal): Promise<DryRun> => {
@@ -24,7 +27,12 @@ export const dryRun = async (context: EngineContext, work: SweepWork, signal: Ab
   const mode = work.settings.mode.value
   if (inspection.kind !== 'inspected') {
     const ended = sweepOutcome(factsWithout(inspection))
-    return { certificate: certificateOf(inspection, mode, ['dry-run'], null, ended, now, new Map()), orphans: [], plan: null }
+    return {
+      certificate: certificateOf(inspection, mode, ['dry-run'], null, ended, now, new Map()),
+      orphans: [],
+      plan: null,
+      eligible: null,
+    }
   }
   return context.store.read(async (session) => {
     const before = new Map(
@@ -34,11 +42,19 @@ export const dryRun = async (context: EngineContext, work: SweepWork, signal: Ab
       .filter((one) => one.verdict.kind === 'orphan')
       .map((one) => advanceOrphan(work, inspection.inventory, one, before.get(one.target)))
     const eligible = eligibleOrphans(work, inspection.inventory, orphans, now)
-    const plan = await planSweep(session, inspection.scope, eligible, inspection.oursInScope, now)
+    const { scope, inventory, oursInScope } = inspection
+    const approved = await loadApproved(session, work)
+    const input = { scope, eligible, approved, counts: countsIn(work, inventory), oursInScope, limits: work.limits }
+    const plan = await planSweep(session, input, now)
     const newlyDenied = await countNewlyDenied(session, work, inspection)
     const ended = sweepOutcome(
       factsOf(inspection, orphans, { eligible: eligible.length, plan: mode === 'delete' ? plan : null, newlyDenied }),
     )
-    return { certificate: certificateOf(inspection, mode, ['dry-run'], plan.decision, ended, now, new Map()), orphans, plan }
+    return {
+      certificate: certificateOf(inspection, mode, ['dry-run'], plan, ended, now, new Map()),
+      orphans,
+      plan,
+      eligible: { entries: eligible, scope, oursInScope },
+    }
   })
 }

@@ -65,7 +65,7 @@ export interface SweepNote {
 }
 
 /** By a reason other than orphan it is another finding: the same resource judged anew. */
-const fingerprintOf = (work: SweepWork, judged: Judged, code: FindingCode): string =>
+export const fingerprintOf = (work: SweepWork, judged: Judged, code: FindingCode): string =>
   sha256(fingerprintText(work.backend.provider, judged.group) + (code === 'orphan' ? '' : judged.verdict.reason))
 
 /** How an inventory moves the quarantine of an orphan. A dry run asks the same, and writes nothing. */

@@ -15,7 +15,7 @@ import type { Tx } from '../../store/store.ts'
 import type { ScopeId } from '../../model/ids.ts'
 import type { EngineContext } from '../context.ts'
 import type { Held, PipelineSpec } from '../pipeline.ts'
-import { reportFinding, resolveAbout } from '../record.ts'
+import { reportFinding, resolveAbout, systemActor } from '../record.ts'
 import { certificateOf } from './certificate.ts'
 import { noteDenied } from './denied.ts'
 import { noteFindings, remindStanding, type Noted } from './findings.ts'
@@ -23,7 +23,8 @@ import { noteCircuit } from './circuit.ts'
 import { readGate, type Gate } from './gate.ts'
 import { noteGuard } from './guard.ts'
 import { loadSweep, type SweepWork } from './load.ts'
-import { beginPlan, eligibleOrphans, planSweep, type Planned } from './plan.ts'
+import { loadApproved, settleGranted, writePlan } from './approved.ts'
+import { beginPlan, beginsNow, countsIn, eligibleOrphans, planSweep, type OrphanEntry, type Planned } from './plan.ts'
 import { inspect, isDrained, type Inspected, type Inspection } from './run.ts'
 import { deniedKindReadable } from './probe.ts'
 import { noteVanished } from './vanished.ts'
@@ -81,7 +82,7 @@ export const factsOf = (
     inventory: inspected.inventory,
     verdicts: inspected.verdicts,
     deletionsFailed: plan?.failing ?? 0,
-    deletionsInProgress: (plan?.inProgress ?? 0) + (plan?.decision.kind === 'begin' ? plan.decision.entries.length : 0),
+    deletionsInProgress: (plan?.inProgress ?? 0) + (plan === null ? 0 : beginsNow(plan).length),
     inQuarantine: orphans - decided.eligible,
     awaitingApproval: plan?.decision.kind === 'wait' ? plan.decision.entries.length : 0,
     awaitingLimit: plan?.decision.kind === 'begin' ? plan.decision.later.length : 0,
@@ -103,6 +104,30 @@ const keepScope = async (tx: Tx, work: SweepWork, { scope, account }: Inspected)
   await setBackendScope(tx, work.backend.project, work.backend.name, scope as ScopeId)
 }
 
+/** Plans, and begins what is approved or within the limits. */
+const planOrphans = async (
+  tx: Tx,
+  work: SweepWork,
+  inspected: Inspected,
+  eligible: readonly OrphanEntry[],
+  sweepId: string,
+): Promise<Planned> => {
+  const { scope, inventory, oursInScope } = inspected
+  // Backends of one account share its limits: they plan one after the other.
+  await lockScope(tx, scope)
+  const approved = await loadApproved(tx, work)
+  const counts = countsIn(work, inventory)
+  const plan = await planSweep(tx, { scope, eligible, approved, counts, oursInScope, limits: work.limits }, tx.now)
+  for (const one of plan.granted) await beginPlan(tx, one.begin, { sweepId, inventory, plan: { id: one.id, size: one.begin.length } })
+  await settleGranted(tx, work, plan.granted)
+  const { decision } = plan
+  if (decision.kind === 'begin')
+    await beginPlan(tx, decision.entries, { sweepId, inventory, plan: { id: decision.id, size: decision.entries.length } })
+  if (decision.kind === 'wait')
+    await writePlan(tx, work, { id: decision.id, scope, entries: decision.entries, oursInScope, why: decision.why, madeBy: systemActor })
+  return plan
+}
+
 const noteInspected = async (tx: Tx, work: SweepWork, inspected: Inspected, sweepId: string): Promise<Recorded> => {
   if (work.backend.scope === null) await keepScope(tx, work, inspected)
   const noted = await noteFindings(
@@ -116,12 +141,7 @@ const noteInspected = async (tx: Tx, work: SweepWork, inspected: Inspected, swee
   const newlyDenied = await noteDenied(tx, work, inspected)
   await resolveAbout(tx, 'backend', [`${work.backend.project}/${work.backend.name}`], 'scope-stranded')
   const eligible = eligibleOrphans(work, inspected.inventory, noted, tx.now)
-  // Backends of one account share its limits: they plan one after the other.
-  if (work.settings.mode.value === 'delete') await lockScope(tx, inspected.scope)
-  const plan = work.settings.mode.value === 'delete' ? await planSweep(tx, inspected.scope, eligible, inspected.oursInScope, tx.now) : null
-  const begun = plan?.decision.kind === 'begin' ? plan.decision.entries : []
-  const begins = plan?.decision.kind === 'begin' ? { id: plan.decision.id, size: begun.length } : null
-  await beginPlan(tx, begun, { sweepId, inventory: inspected.inventory, plan: begins })
+  const plan = work.settings.mode.value === 'delete' ? await planOrphans(tx, work, inspected, eligible, sweepId) : null
   const waiting = plan?.decision.kind === 'wait' ? plan.decision : null
   const planTarget = { type: 'backend', id: `${work.backend.project}/${work.backend.name}`, name: work.backend.name }
   if (waiting)
@@ -198,7 +218,7 @@ const apply = async (
       tx,
       sweepId,
       ended.outcome,
-      JSON.stringify(certificateOf(inspection, mode, reasons, plan?.decision ?? null, certified, tx.now, watermarks)),
+      JSON.stringify(certificateOf(inspection, mode, reasons, plan, certified, tx.now, watermarks)),
     )
     if (inspection.kind === 'inspected' && ended.outcome === 'clean' && isDrained(work, inspection)) await dropDrained(tx, work)
     else

@@ -1,5 +1,6 @@
 /** One cleanup with all that its sweep needs: backend, provider, settings, policy. */
 import { marginMs, type SweepSettings } from '../../model/sweep-settings.ts'
+import type { LimitPolicy } from '../../model/limits.ts'
 import type { SweepPolicy } from '../../model/evidence.ts'
 import type { HoldFacts } from '../../model/removal.ts'
 import type { Provider } from '../../providers/contract.ts'
@@ -14,6 +15,7 @@ export interface SweepWork {
   provider: Provider & Required<Pick<Provider, 'list'>>
   config: Record<string, unknown>
   settings: SweepSettings
+  limits: LimitPolicy
   marginMs: number
 }
 
@@ -29,6 +31,7 @@ export const sweepWork = (context: EngineContext, cleanup: CleanupRow, backend: 
     provider,
     config: JSON.parse(backend.config) as Record<string, unknown>,
     settings: context.sweepSettings(backend.provider),
+    limits: context.limits,
     marginMs: marginMs(backend.provider, provider.visibilitySeconds),
   }
 }

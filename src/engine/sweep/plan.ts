@@ -1,7 +1,8 @@
 /** From eligible orphans to removals: under limits, and only what was proved (I6, I8). */
 import { isEligible } from '../../model/quarantine.ts'
 import { countsFor, type Inventory } from '../../model/inventory.ts'
-import { canariesOf, defaultLimits, planRemovals, type Canary, type PlanDecision, type PlanEntry } from '../../model/limits.ts'
+import { canariesOf, type Canary, type LimitPolicy, type PlanDecision, type PlanEntry } from '../../model/limits.ts'
+import { planWith, type ApprovedPlan, type Granted } from '../../model/plans.ts'
 import type { Session, Tx } from '../../store/store.ts'
 import type { AttemptRow } from '../../store/attempts.ts'
 import { rowsIn } from '../../store/bulk.ts'
@@ -9,7 +10,7 @@ import { instancesByIds } from '../../store/instances.ts'
 import type { InstanceId, Ref } from '../../model/ids.ts'
 import { openRemovals, type Ended } from '../open-removals.ts'
 import type { Noted } from './findings.ts'
-import { sha256 } from './findings.ts'
+import { fingerprintOf, sha256 } from './findings.ts'
 import type { SweepWork } from './load.ts'
 import { findingsOf, stoodOn, type Ground } from './stood-on.ts'
 
@@ -30,6 +31,8 @@ export const eligibleOrphans = (work: SweepWork, inventory: Inventory, noted: re
     const { judged, quarantine } = one
     if (judged.verdict.kind !== 'orphan' || quarantine === null || !isEligible(quarantine, work.settings.graceMs.value, now)) return []
     if (!countsFor(inventory, judged.group.location, work.provider.ownerKind)) return []
+    // A listing that began no later than the last one that counted starts no quarantine afresh; what changed in it is not taken back all the same.
+    if (fingerprintOf(work, judged, 'orphan') !== quarantine.fingerprint) return []
     const kind = judged.group.members[0]?.resource.kind ?? ''
     return [
       {
@@ -42,6 +45,12 @@ export const eligibleOrphans = (work: SweepWork, inventory: Inventory, noted: re
       },
     ]
   })
+
+/** Did this inventory show the place of an entry wholly? */
+export const countsIn =
+  (work: SweepWork, inventory: Inventory) =>
+  ({ target }: PlanEntry): boolean =>
+    countsFor(inventory, target.split('/')[1] ?? '', work.provider.ownerKind)
 
 /** What sweeps have removed in this scope lately: for the day's limit, and for how far each kind of removal is trusted. */
 const history = async (
@@ -79,21 +88,34 @@ const history = async (
 
 export interface Planned {
   decision: PlanDecision<OrphanEntry>
+  /** Approved plans, and what of each begins. */
+  granted: Granted<OrphanEntry>[]
   failing: number
   inProgress: number
 }
 
-export const planSweep = async (
-  session: Session,
-  scope: string,
-  entries: readonly OrphanEntry[],
-  oursInScope: number,
-  now: number,
-): Promise<Planned> => {
-  const { failing, inProgress, ...past } = await history(session, scope, now)
-  const decision = planRemovals(entries, { ...past, oursInScope, approved: new Set(), hash: sha256 }, defaultLimits)
-  return { decision, failing, inProgress }
+export interface PlanInput {
+  scope: string
+  eligible: readonly OrphanEntry[]
+  approved: readonly ApprovedPlan[]
+  /** Did this inventory show where that entry is, wholly? */
+  counts: (entry: PlanEntry) => boolean
+  oursInScope: number
+  limits: LimitPolicy
 }
+
+export const planSweep = async (session: Session, input: PlanInput, now: number): Promise<Planned> => {
+  const { failing, inProgress, ...past } = await history(session, input.scope, now)
+  const { oursInScope, limits } = input
+  const plan = planWith(input.eligible, input.approved, input.counts, now, { ...past, oursInScope, hash: sha256 }, limits)
+  return { ...plan, failing, inProgress }
+}
+
+/** Everything that begins now: what was approved, and what the limits let pass. */
+export const beginsNow = (plan: Planned): OrphanEntry[] => [
+  ...plan.granted.flatMap((one) => one.begin),
+  ...(plan.decision.kind === 'begin' ? plan.decision.entries : []),
+]
 
 /** Opens the removals of a plan that begins, each with the ground that it stands on; the caller has checked the fence. */
 export const beginPlan = async (tx: Tx, entries: readonly OrphanEntry[], ground: Ground): Promise<void> => {

@@ -6,6 +6,7 @@ import { first } from './0001-first.ts'
 import { sweeps } from './0002-sweeps.ts'
 import { coverage } from './0003-coverage.ts'
 import { seal } from './0004-seal.ts'
+import { plans } from './0005-plans.ts'
 
 export interface Migration {
   number: number
@@ -14,4 +15,4 @@ export interface Migration {
   statements: string[]
 }
 
-export const migrations: readonly Migration[] = [first, sweeps, coverage, seal]
+export const migrations: readonly Migration[] = [first, sweeps, coverage, seal, plans]

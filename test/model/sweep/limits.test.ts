@@ -10,7 +10,6 @@ import {
   freshCanary,
   planId,
   planRemovals,
-  stillStanding,
   type Begun,
   type Canary,
   type PlanContext,
@@ -33,7 +32,6 @@ const context = (patch: Partial<PlanContext> = {}): PlanContext => ({
   oursInScope: 1000,
   begunInLastDay: 0,
   canaries: trusted,
-  approved: new Set(),
   hash,
   ...patch,
 })
@@ -65,7 +63,7 @@ describe('limits of a sweep (I8, decisions)', () => {
     if (plan.kind !== 'wait') return
     expect(plan.entries).toHaveLength(60)
     expect(plan.why).toContain('60')
-    expect(plan.whatToDo).toContain('hold all but 10 of them')
+    expect(plan.whatToDo).toContain(`leasehold approve ${plan.id.slice(0, 15)}`)
     expect(planRemovals(entries(3), context({ oursInScope: 30 }))).toMatchObject({ kind: 'wait', limit: 'share', allowed: 1 })
   })
 
@@ -78,13 +76,6 @@ describe('limits of a sweep (I8, decisions)', () => {
     [250, 1, 0],
   ])('with %d begun in the last day, of a plan of %d %d begin', (before, count, expected) => {
     expect(begun(count, { begunInLastDay: before })).toBe(expected)
-  })
-
-  it('an approved plan begins whole, and one entry more is another plan (case C6)', () => {
-    const approved = new Set([planId(entries(60), hash)])
-    expect(begun(60, { approved })).toBe(60)
-    expect(begun(61, { approved })).toBe(0)
-    expect(begun(60, { approved: new Set(['pl_0']) })).toBe(0)
   })
 
   it('nothing to remove is no plan', () => {
@@ -102,14 +93,6 @@ describe('the id of a plan', () => {
 
   it.each(['target', 'provider', 'kind', 'rule', 'fingerprint'] as const)('changes with the %s of any entry', (field) => {
     expect(planId([entry(1), entry(2, { [field]: 'other' })], hash)).not.toBe(planId(entries(3).slice(1), hash))
-  })
-})
-
-describe('what of an approved plan still stands', () => {
-  it('drops what changed, went or is held since, and adds nothing', () => {
-    const approved = entries(4)
-    const now = [entry(0), entry(1, { fingerprint: 'changed' }), entry(2, { rule: 'orphan.gave-up' }), entry(9)]
-    expect(stillStanding(approved, now)).toEqual([entry(0)])
   })
 })
 
