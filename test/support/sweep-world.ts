@@ -44,7 +44,12 @@ export const sweepWorld = async (
     reportEveryMs: of(86_400_000),
   })
   const engine = await makeEngine(store, given.provider?.(provider) ?? provider, { sweeps })
-  if (given.start ?? true) await engine.start()
+  if (given.start ?? true) {
+    // Off for the moment of the start, so that its own enrolment makes no sweep that a suite did not ask for.
+    settings.mode = 'off'
+    await engine.start()
+    settings.mode = given.mode ?? 'report'
+  }
   const key = (box: ListedResource): string => `${providerName}/${box.resource.location}/${box.resource.nativeId}`
   const world: SweepWorld = {
     store,

@@ -212,7 +212,7 @@ eachStore('explain', (open) => {
       const view = await ask(w, orphans[0]?.key ?? '')
       expect(view.heldBack).toEqual([
         {
-          what: expect.stringMatching(new RegExp(`^plan ${plan?.id} is beyond the limits: .*no command approves a plan yet`)),
+          what: expect.stringMatching(new RegExp(`^plan ${plan?.id} is beyond the limits: .*leasehold approve`)),
           until: null,
         },
       ])
