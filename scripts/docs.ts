@@ -31,6 +31,7 @@ const samples: { [C in EventCode]: readonly [EventPayload<C>, ...EventPayload<C>
   'removal.failed': [{ failures: 2, error: 'permission denied: kill', retryAt: '2026-01-31T12:05:00.000Z' }],
   'removal.held': [{ by: 'freeze' }],
   'removal.gone': [{ cloudId: 'qk3v8xw2m1tz-1', proof: 'its first process and its folder are gone' }],
+  'removal.dropped': [{ why: 'its labels or tags have changed' }],
   'removal.needs-person': [{ error: 'no identity was recorded, and its look-up finds nothing' }],
   'terminate.gave-up.cleanup-retries': [
     { name: 'calm-otter', id: 'in_0190f3c2a1b47d4c8e5f60718293a4b5', backend: 'local', minutes: 15, error: 'permission denied: kill' },

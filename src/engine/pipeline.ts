@@ -24,6 +24,13 @@ export interface PipelineSpec {
   table: QueueTable
   /** Rows in work at once. High, because most of that time is waiting for providers. */
   capacity: number
+  /**
+   * Rows that are due and need no work are moved on, without a lock.
+   * @returns `lock`: others are due too; `again`: there may be more of the same; `done`: nothing is due any more
+   */
+  settle?(now: number): Promise<'lock' | 'again' | 'done'>
+  /** Its rows are in no hurry: all that come due within a tick are taken together. */
+  patient?: boolean
   /** May throw: the row then comes back when its lock ends, and the log has the reason. */
   process(held: Held): Promise<void>
 }
@@ -59,17 +66,20 @@ export const createPipeline = (context: EngineContext, spec: PipelineSpec, pause
     inWork.set(lock.id, { held, abort, done })
   }
 
+  /** @returns 0: nothing is due before the next tick */
   const fetch = async (now: number): Promise<number> => {
     const free = Math.min(batch, spec.capacity - inWork.size)
     if (free <= 0) return 0
     if (!(await store.read((session) => anyDue(session, spec.table, now)))) return 0
+    const rest = (await spec.settle?.(now)) ?? 'lock'
+    if (rest !== 'lock') return rest === 'again' ? 1 : 0
     const locked = await store.write((tx) => lockDue(tx, spec.table, context.replicaId, free, lockMs))
     for (const lock of locked) work(lock)
     return locked.length
   }
 
   const msToNext = async (): Promise<number> => {
-    if (inWork.size >= spec.capacity) return longestTickMs
+    if (spec.patient === true || inWork.size >= spec.capacity) return longestTickMs
     const now = await store.now()
     const query = sql<{ at: number | null }>`select min(due_at) as at from ${sql.table(spec.table)} where due_at is not null`
     const at = (await store.read((session) => query.execute(session.db))).rows[0]?.at

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { uuidv7Hex } from '../lib/ids.ts'
 import { redact } from '../lib/redact.ts'
 import { isLive } from '../model/lease.ts'
-import { givenUpLookMs, heldBy, heldRecheckMs, nextTryMs, pollDelayMs, removalKind } from '../model/removal.ts'
+import { givenUpLookMs, heldBy, resourceKey, heldRecheckMs, nextTryMs, pollDelayMs, removalKind } from '../model/removal.ts'
 import type { RemovalEvidence } from '../model/removal-evidence.ts'
 import type { RemovalState } from '../model/wire.ts'
 import { appendAudit } from '../store/audit.ts'
@@ -69,9 +69,11 @@ export const writeIntents = async (tx: Tx, intents: readonly IntentOf[]): Promis
     intents.map((intent) => intent.held),
   )
   const { holds, frozenScopes } = await readObstacles(tx, tx.now)
-  const verdicts = intents.map(({ held, work }): Intent => {
+  const verdicts = intents.map(({ held, work, identity }): Intent => {
     if (!mine.has(held.id)) return { kind: 'lost' }
-    const by = heldBy(work.target, holds, frozenScopes)
+    // By the name that was looked up, too: what its attempt never recorded, nobody could have held under another.
+    const name = resourceKey(work.removal.provider, identity.location, identity.nativeId)
+    const by = heldBy({ ...work.target, resourceKeys: [...work.target.resourceKeys, name] }, holds, frozenScopes)
     return by === null ? { kind: 'written', id: `au_${uuidv7Hex(tx.now)}` } : { kind: 'held', by }
   })
   const written = intents.flatMap((intent, i) => {

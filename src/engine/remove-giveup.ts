@@ -117,3 +117,17 @@ export const applyGiveUp = async (tx: Tx, given: GiveUp): Promise<void> => {
       evidence: { ref: removal.ref, removal: removal.id, attempt: work.attempt.id, error },
     })
 }
+
+/** It is not any more what the sweep judged: nothing is called, and sweeps judge it afresh, with a quarantine of its own (leases R59). */
+export const applyDropped = async (tx: Tx, held: Held, work: RemovalWork, why: string): Promise<void> => {
+  const { mine, leases } = await lockAll(tx, [{ held, work }])
+  if (mine.size === 0) return
+  const { removal } = work
+  await tx.db
+    .updateTable('removals')
+    .set({ ...unlocked(tx.now + givenUpLookMs(0)), state: 'gave-up', error: `dropped: ${why}`, retry_at: null, polls: 0, held_by: null })
+    .where('id', '=', removal.id)
+    .execute()
+  const about = { project: removal.project, targets: targetsOf(work, leases.get(removal.lease_id ?? '')) }
+  await appendEvents(tx, [event(tx, 'removal.dropped', { why }, about)])
+}

@@ -127,19 +127,13 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefin
   )
   for (const { work, contradictions } of gone)
     if (contradictions.length > 0) await reportContradictions(tx, { ...work.removal, id: work.removal.instance_id }, contradictions)
-  const clear = gone.filter((one) => one.contradictions.length === 0)
-  await resolveAbout(
-    tx,
-    'resource',
-    clear.map(({ work, identity }) => resourceKey(work.removal.provider, identity.location, identity.nativeId)),
-    'contradiction',
-  )
-  await resolveAbout(
-    tx,
-    'resource',
-    gone.map(({ work, identity }) => resourceKey(work.removal.provider, identity.location, identity.nativeId)),
-    'orphan',
-  )
+  // Of this account only: another one may have the same ids.
+  for (const { work, identity, contradictions } of gone) {
+    const { provider, project, scope } = work.removal
+    const key = resourceKey(provider, identity.location, identity.nativeId)
+    if (contradictions.length === 0) await resolveAbout(tx, 'resource', [key], 'contradiction', { project, scope })
+    await resolveAbout(tx, 'resource', [key], 'orphan', { project, scope })
+  }
   const leaseIds = gone.flatMap(({ work }) => (work.removal.lease_id ? [work.removal.lease_id] : []))
   await resolveAbout(tx, 'lease', leaseIds, 'retained-overdue')
   await resolveAbout(

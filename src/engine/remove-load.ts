@@ -1,6 +1,7 @@
 /** What a removal needs to know, read for many at once. */
 import type { RemovalTarget, HoldFacts } from '../model/removal.ts'
 import { resourceKey } from '../model/removal.ts'
+import type { ResourceIdentity } from '../providers/contract.ts'
 import type { AttemptRow } from '../store/attempts.ts'
 import { standingHolds, listFreezes } from '../store/holds.ts'
 import { removalsByIds, type RemovalRow } from '../store/removals.ts'
@@ -22,6 +23,15 @@ export const readObstacles = async (session: Session, now: number): Promise<Pick
   holds: (await standingHolds(session, now)).map((row) => ({ id: row.id, targetType: row.target_type, targetId: row.target_id })),
   frozenScopes: (await listFreezes(session)).map((row) => row.scope),
 })
+
+/** A hold on any resource that goes stops all of it: its attempt's, and each that is bound. */
+const namesOf = (removal: RemovalRow, attempt: AttemptRow): string[] => {
+  const bound = removal.identity === null ? [] : (JSON.parse(removal.identity) as ResourceIdentity[])
+  return [
+    resourceKey(removal.provider, attempt.location, attempt.native_id ?? `${attempt.ref}-${attempt.number}`),
+    ...bound.map((member) => resourceKey(removal.provider, member.location, member.nativeId)),
+  ]
+}
 
 /** Answers in the order of the ids; undefined where the removal or its attempt is not there. */
 export const loadRemovals = async (store: Store, ids: readonly string[]): Promise<(RemovalWork | undefined)[]> => {
@@ -58,7 +68,7 @@ export const loadRemovals = async (store: Store, ids: readonly string[]): Promis
         holds,
         frozenScopes,
         target: {
-          resourceKey: resourceKey(removal.provider, attempt.location, attempt.native_id ?? `${attempt.ref}-${attempt.number}`),
+          resourceKeys: namesOf(removal, attempt),
           instanceId: removal.instance_id,
           leaseId: removal.lease_id,
           project: removal.project,

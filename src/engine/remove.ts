@@ -5,11 +5,12 @@
 import { coalesce } from '../lib/coalesce.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import { errorText, redact } from '../lib/redact.ts'
-import { protectedNow } from '../model/fresh-protection.ts'
+import { changedSince, protectedNow } from '../model/fresh-protection.ts'
+import type { RemovalEvidence } from '../model/removal-evidence.ts'
 import { heldBy, isFound, preflight, resourceKey } from '../model/removal.ts'
 import { judgeLookUp } from '../model/provision.ts'
 import { identityColumns, identityOf, updateAttempt } from '../store/attempts.ts'
-import type { Contradiction, Provider, ReadOutcome, RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
+import type { Contradiction, FoundResource, Provider, ReadOutcome, RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
 import { providerOf, type EngineContext } from './context.ts'
 import type { Held, PipelineSpec } from './pipeline.ts'
 import { createReach, outOfReachMs } from './reach.ts'
@@ -29,7 +30,7 @@ import {
   type Failed,
   type IntentOf,
 } from './remove-apply.ts'
-import { applyGiveUp, budgetIsOver, kindOf, notProvedYet } from './remove-giveup.ts'
+import { applyDropped, applyGiveUp, budgetIsOver, kindOf, notProvedYet } from './remove-giveup.ts'
 import { applyProgress, currentMember, isLastMember } from './remove-members.ts'
 import { loadRemovals, type RemovalWork } from './remove-load.ts'
 
@@ -45,8 +46,16 @@ type Judged =
       fingerprint: Record<string, unknown>
       /** What stands against taking it back now, if a sweep found it. */
       protectedBy: string | null
+      /** What of it is not as the sweep saw it. */
+      changed: string | null
     }
   | { kind: 'failed'; error: string; contradiction: boolean }
+
+const changedOf = (work: RemovalWork, identity: ResourceIdentity, found: FoundResource): string | null => {
+  const evidence = work.removal.evidence === null ? null : (JSON.parse(work.removal.evidence) as RemovalEvidence)
+  const then = evidence?.found?.members?.find((member) => member.nativeId === identity.nativeId)
+  return then ? changedSince(then, found) : null
+}
 
 const judge = (work: RemovalWork, identity: ResourceIdentity, read: ReadOutcome, installation: string): Judged => {
   switch (read.kind) {
@@ -67,6 +76,7 @@ const judge = (work: RemovalWork, identity: ResourceIdentity, read: ReadOutcome,
         contradictions: read.contradictions,
         fingerprint: { resource: found.resource, tags: found.tags, state: found.providerState },
         protectedBy: protectedNow(found),
+        changed: changedOf(work, identity, found),
       }
     }
   }
@@ -243,6 +253,10 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     if (isFound(work.removal.cause) && judged.protectedBy !== null) {
       const by = judged.protectedBy
       return store.write((tx) => applyHeld(tx, held, work, by))
+    }
+    if (isFound(work.removal.cause) && judged.changed !== null) {
+      const why = judged.changed
+      return store.write((tx) => applyDropped(tx, held, work, why))
     }
     const intent = await intend({ held, work, identity, fingerprint: judged.fingerprint })
     if (intent.kind === 'held') return store.write((tx) => applyHeld(tx, held, work, intent.by))

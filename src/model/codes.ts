@@ -59,6 +59,7 @@ export const eventCodes = {
   ),
   'removal.held': entry<{ by: string }>('warning', (p) => `Removal held back by ${p.by}`),
   'removal.gone': entry<{ cloudId: string; proof: string }>('info', (p) => `${p.cloudId} proved gone: ${p.proof}`),
+  'removal.dropped': entry<{ why: string }>('warning', (p) => `Removal dropped, to be judged afresh: ${p.why}`),
   'removal.needs-person': entry<{ error: string }>('error', (p) => `Removal stopped until a person decides: ${p.error}`),
   // orphans R96, R97: these two name what they are about, because they are read by themselves.
   'terminate.gave-up.cleanup-retries': entry<GaveUp>('warning', (p) => `${gaveUp(p)} Orphan cleanup will retry deleting it.`),

@@ -8,6 +8,16 @@ import { keepLabel } from './keep.ts'
 export interface FreshlyRead {
   labels?: Readonly<Record<string, string>> | null
   reportOnly?: string | null
+  name?: string
+  attachedTo?: readonly string[]
+}
+
+/** What the sweep that ordered the removal had seen of one resource. */
+export interface SeenThen {
+  nativeId: string
+  name: string
+  labels: Readonly<Record<string, string>> | null
+  attachedTo: readonly string[]
 }
 
 /** Why it may not be taken back now; null: nothing stands against it. */
@@ -16,4 +26,19 @@ export const protectedNow = (found: FreshlyRead): string | null => {
   const label = found.labels === undefined ? null : keepLabel(found.labels)
   if (label !== null) return `label ${label}=${found.labels?.[label] ?? ''}`
   return found.reportOnly ?? null
+}
+
+const sorted = (labels: Readonly<Record<string, string>> | null): string =>
+  labels === null ? 'unreadable' : JSON.stringify(Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+
+/**
+ * What of it is not as it was when its quarantine ended; null: all that the read shows is. It is dropped then and judged afresh: who changed it since may have
+ * begun to use it (leases R59, case leases 16).
+ */
+export const changedSince = (then: SeenThen, found: FreshlyRead): string | null => {
+  if (found.labels !== undefined && sorted(found.labels) !== sorted(then.labels)) return 'its labels or tags have changed'
+  if (found.name !== undefined && found.name !== then.name) return `its name was ${then.name} and is ${found.name}`
+  if (found.attachedTo !== undefined && JSON.stringify(found.attachedTo.toSorted()) !== JSON.stringify(then.attachedTo.toSorted()))
+    return 'what it is attached to has changed'
+  return null
 }

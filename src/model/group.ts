@@ -60,10 +60,14 @@ interface Listed {
   inconsistent: boolean
 }
 
+/** So many resources between two places to yield. */
+const pace = 250
+
 /** Each resource once. Of differing words the smaller text stays, so that the order of pages decides nothing. */
-const distinct = (resources: readonly SeenResource[]): Listed[] => {
+function* distinct(resources: readonly SeenResource[]): Generator<null, Map<string, Listed>> {
   const byIdentity = new Map<string, Listed>()
-  for (const seen of resources) {
+  for (const [i, seen] of resources.entries()) {
+    if (i % pace === pace - 1) yield null
     const identity = identityKey(seen)
     const before = byIdentity.get(identity)
     if (!before) byIdentity.set(identity, { seen, inconsistent: false })
@@ -73,7 +77,7 @@ const distinct = (resources: readonly SeenResource[]): Listed[] => {
       if (texts[0] !== texts[1]) byIdentity.set(identity, { seen: texts[0] < texts[1] ? before.seen : seen, inconsistent: true })
     }
   }
-  return [...byIdentity.values()]
+  return byIdentity
 }
 
 /** Most groups of most listings: one resource, and nothing attached to it. */
@@ -160,12 +164,14 @@ const groupsOf = (bucket: readonly Listed[], ownerKind: string): Group[] => {
 }
 
 /**
- * Every group of a listing, one at a time, so that whoever takes them may yield in between. What the provider calls gone does not exist and belongs to none
- * (case F3). The groups do not depend on the order of the listing; which comes first does.
+ * Every group of a listing, one at a time, so that whoever takes them may yield in between; null: nothing yet, and a place to yield all the same. What the
+ * provider calls gone does not exist and belongs to none (case F3). The groups do not depend on the order of the listing; which comes first does.
  */
-export function* eachGroup(resources: readonly SeenResource[], ownerKind: string): Generator<Group> {
+export function* eachGroup(resources: readonly SeenResource[], ownerKind: string): Generator<Group | null> {
   const buckets = new Map<string, Listed[]>()
-  for (const one of distinct(resources)) {
+  let i = 0
+  for (const one of (yield* distinct(resources)).values()) {
+    if (i++ % pace === pace - 1) yield null
     if (one.seen.existence === 'gone') continue
     const place = bucketKey(one.seen)
     const bucket = buckets.get(place)
@@ -178,6 +184,7 @@ export function* eachGroup(resources: readonly SeenResource[], ownerKind: string
 /** All of them at once, in an order that the listing's does not decide. */
 export const formGroups = (resources: readonly SeenResource[], ownerKind: string): Group[] =>
   [...eachGroup(resources, ownerKind)]
+    .filter((group) => group !== null)
     .map((group): [string, Group] => [identityKey(leader(group)), group])
     .toSorted(([a], [b]) => compare(a, b))
     .map(([, group]) => group)

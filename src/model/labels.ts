@@ -31,6 +31,9 @@ export const checkUserLabels = (labels: Record<string, string>): Record<string, 
   if (entries.length > 32) throw new LeaseholdError('bad_request', `labels: at most 32 are taken, ${entries.length} came`)
   for (const [key, value] of entries) {
     if (isReserved(key)) throw new LeaseholdError('bad_request', `labels: "${key}" is reserved for Leasehold itself; use another key`)
+    // Ours says whether the lease is kept; one of another meaning beside it would protect nothing.
+    if (key.trim().toLowerCase() === 'keep')
+      throw new LeaseholdError('bad_request', `labels: "${key}" is written by Leasehold itself; say "keep": true to keep the box`)
     if (!/^[A-Za-z0-9][A-Za-z0-9_./-]{0,62}$/.test(key))
       throw new LeaseholdError(
         'bad_request',

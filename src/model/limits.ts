@@ -47,6 +47,8 @@ export interface Begun extends Pick<PlanEntry, 'provider' | 'kind' | 'rule'> {
   /** ms; those of one plan began together. */
   openedAt: number
   gone: boolean
+  /** It waits for somebody, or was dropped: nothing is learnt from it, and nothing waits for it. */
+  stopped: boolean
   /** Did any of its tries fail, also when a later one went well? */
   failed: boolean
 }
@@ -65,7 +67,7 @@ export const canariesOf = (begun: readonly Begun[]): Map<string, Canary> => {
     const key = canaryKey(batch[0] as Begun)
     const before = canaries.get(key) ?? freshCanary
     const failed = batch.filter((one) => one.failed).length
-    const inFlight = batch.filter((one) => !one.failed && !one.gone).length
+    const inFlight = batch.filter((one) => !one.failed && !one.gone && !one.stopped).length
     const after = canaryAfter(before, { gone: batch.filter((one) => one.gone).length, failed, inFlight })
     canaries.set(key, { stage: after.stage, inFlight: before.inFlight + inFlight })
   }

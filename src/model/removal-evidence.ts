@@ -1,5 +1,6 @@
 /** What a removal stands on, kept with it and with each of its intents: findings and events are kept for a time only, a receipt must be told for ever. */
 import type { FactSource } from './evidence.ts'
+import type { SeenThen } from './fresh-protection.ts'
 import type { Proof } from './ownership.ts'
 
 export interface FoundEvidence {
@@ -19,6 +20,8 @@ export interface FoundEvidence {
   coverage: { location: string; kind: string; state: string; resources: number }[]
   /** `id` ends in the SHA-256 over everything in it. */
   plan: { id: string; size: number } | null
+  /** Its members as they were seen; missing: an older version ordered it. */
+  members?: readonly SeenThen[]
   /** The two facts of each member (I6). */
   proofs: readonly Proof[]
   facts: readonly { fact: string; source: FactSource; at: number | null }[]

@@ -126,7 +126,8 @@ export const preflight = (bound: Bound, fresh: FreshRead, tagsReadable: boolean)
 }
 
 export interface RemovalTarget {
-  resourceKey: string
+  /** Every name that its resources have. */
+  resourceKeys: readonly string[]
   instanceId: string
   leaseId: string | null
   project: string
@@ -146,14 +147,14 @@ export interface HoldFacts {
 export const heldBy = (target: RemovalTarget, holds: readonly HoldFacts[], frozenScopes: readonly string[]): string | null => {
   const frozen = frozenScopes.find((scope) => scope === '*' || scope === target.scope)
   if (frozen !== undefined) return frozen === '*' ? 'freeze' : `freeze of ${frozen}`
-  const mine: Record<HoldFacts['targetType'], string | null> = {
-    resource: target.resourceKey,
-    instance: target.instanceId,
-    lease: target.leaseId,
-    project: target.project,
-    scope: target.scope,
+  const mine: Record<HoldFacts['targetType'], readonly (string | null)[]> = {
+    resource: target.resourceKeys,
+    instance: [target.instanceId],
+    lease: [target.leaseId],
+    project: [target.project],
+    scope: [target.scope],
   }
-  const hold = holds.find((candidate) => mine[candidate.targetType] === candidate.targetId)
+  const hold = holds.find((candidate) => mine[candidate.targetType].includes(candidate.targetId))
   return hold ? `hold ${hold.id}` : null
 }
 

@@ -72,6 +72,8 @@ export interface FoundResource {
   /** As in a listing, where a read shows them too; missing: it does not. What a sweep found is looked at once more before it is taken back. */
   labels?: Record<string, string> | null
   reportOnly?: string | null
+  name?: string
+  attachedTo?: string[]
 }
 
 /** Something that carries our ref and yet is not what an attempt made: reported, never touched. */

@@ -1,9 +1,11 @@
 /** One try to create for a ref. What a call taught is written here, also by a worker that has lost its lock (I3). */
+import { setImmediate as yieldToOthers } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { rowsIn } from './bulk.ts'
 import type { Selectable, Updateable } from 'kysely'
 import type { AttemptId, ScopeId } from '../model/ids.ts'
 import type { AttemptsTable } from './schema.ts'
-import type { Session, Tx } from './store.ts'
+import type { Session, Store, Tx } from './store.ts'
 
 export type AttemptRow = Selectable<AttemptsTable>
 
@@ -18,18 +20,45 @@ export const attemptById = (session: Session, id: string): Promise<AttemptRow | 
     .where('id', '=', id as AttemptId)
     .executeTakeFirst()
 
+const attemptsAStatement = 2000
+
+/**
+ * Every location that a backend ever made something in (orphans U8). The embedded database works in our own thread: there the table, which keeps every attempt
+ * for ever, is walked in parts, and others come in between.
+ */
+export const usedLocations = async (store: Store, project: string, backend: string): Promise<string[]> => {
+  if (store.dialect === 'postgresql') {
+    const query = sql<{ location: string }>`select distinct location from attempts where project = ${project} and backend = ${backend}`
+    return (await store.read(({ db }) => query.execute(db))).rows.map((row) => row.location)
+  }
+  const found = new Set<string>()
+  for (let after = 0; ;) {
+    const query = sql<{ last: number | null; used: string }>`select max(at) as last,
+      json_group_array(distinct location) filter (where project = ${project} and backend = ${backend}) as used
+      from (select rowid as at, project, backend, location from attempts where rowid > ${after} order by rowid limit ${attemptsAStatement})`
+    const part = (await store.read(({ db }) => query.execute(db))).rows[0]
+    if (part === undefined || part.last === null) return [...found]
+    for (const location of JSON.parse(part.used) as string[]) found.add(location)
+    after = part.last
+    await yieldToOthers()
+  }
+}
+
 export const updateAttempt = async (tx: Tx, id: AttemptId, values: Updateable<AttemptsTable>): Promise<void> => {
   await tx.db.updateTable('attempts').set(values).where('id', '=', id).execute()
 }
 
 /** The identity that a provider answered, as columns. */
 export const identityColumns = (identity: {
+  scope: ScopeId
   kind: string
   nativeId: string
   immutableId: string
   location: string
   facts: Record<string, string>
 }) => ({
+  // Where it was really made: the account behind a backend may have changed since it was last read back.
+  scope: identity.scope,
   kind: identity.kind,
   native_id: identity.nativeId,
   immutable_id: identity.immutableId,

@@ -2,6 +2,7 @@
 import { sql, type Selectable } from 'kysely'
 import { forUpdate } from './bulk.ts'
 import type { FindingsTable } from './schema.ts'
+import type { ScopeId } from '../model/ids.ts'
 import type { Session, Tx } from './store.ts'
 
 export type FindingRow = Selectable<FindingsTable>
@@ -13,7 +14,8 @@ export type NewFinding = Pick<
   sweep?: SweepColumns
 }
 
-const openOne = (tx: Tx, finding: Pick<NewFinding, 'code' | 'target_type' | 'target_id'>) =>
+/** One for each project, and of a resource one for each account: ids of two accounts may be the same. */
+const openOne = (tx: Tx, finding: Pick<NewFinding, 'code' | 'project' | 'scope' | 'target_type' | 'target_id'>) =>
   forUpdate(
     tx,
     tx.db
@@ -22,6 +24,8 @@ const openOne = (tx: Tx, finding: Pick<NewFinding, 'code' | 'target_type' | 'tar
       .where('code', '=', finding.code)
       .where('target_type', '=', finding.target_type)
       .where('target_id', '=', finding.target_id)
+      .where('project', finding.project === null ? 'is' : '=', finding.project)
+      .$if(finding.target_type === 'resource', (query) => query.where('scope', finding.scope === null ? 'is' : '=', finding.scope))
       .where('state', '=', 'open'),
   ).executeTakeFirst()
 
@@ -97,12 +101,19 @@ export const markReported = async (tx: Tx, id: string): Promise<void> => {
   await tx.db.updateTable('findings').set({ reported_at: tx.now }).where('id', '=', id).execute()
 }
 
+/** Whose: only of this project, and of this account. */
+export interface Whose {
+  project?: string
+  scope?: string
+}
+
 /** @param code null resolves every open finding about these targets. @returns what was open. */
 export const resolveFindings = async (
   tx: Tx,
   code: string | null,
   targetType: string,
   targetIds: readonly string[],
+  whose: Whose = {},
 ): Promise<FindingRow[]> => {
   if (targetIds.length === 0) return []
   const open = await tx.db
@@ -112,6 +123,8 @@ export const resolveFindings = async (
     .where('target_id', 'in', targetIds)
     .where('state', '=', 'open')
     .$if(code !== null, (query) => query.where('code', '=', code as string))
+    .$if(whose.project !== undefined, (query) => query.where('project', '=', whose.project as string))
+    .$if(whose.scope !== undefined, (query) => query.where('scope', '=', whose.scope as ScopeId))
     .execute()
   if (open.length > 0)
     await tx.db

@@ -3,8 +3,8 @@ import { sql } from 'kysely'
 import type { Tx } from './store.ts'
 
 /** What every statement on PostgreSQL takes its time from (I4). */
-export const postgresClock =
-  'select coalesce(frozen_ms, floor(extract(epoch from clock_timestamp()) * 1000)::bigint + offset_ms) as now from clock where id = 1'
+export const postgresTime = 'coalesce(clock.frozen_ms, floor(extract(epoch from clock_timestamp()) * 1000)::bigint + clock.offset_ms)'
+export const postgresClock = `select ${postgresTime} as now from clock where id = 1`
 
 /** @returns ms. On SQLite a transaction waits for nobody once it has begun, so its time is the one at its start. */
 export const timeNow = async (tx: Tx): Promise<number> =>

@@ -1,15 +1,16 @@
 /**
- * `npm run bench [-- --only heartbeats|drain|start|sweep] [--database sqlite|postgresql] [--json]`: a table on stderr as it goes, with `--json` the rows on stdout.
+ * `npm run bench [-- --only heartbeats|drain|start|sweep|idle] [--database sqlite|postgresql] [--json]`: a table on stderr as it goes, with `--json` the rows on stdout.
  * A speed is a ratio to something measured in the same run; the absolute numbers stand beside it.
  */
 import { parseArgs } from 'node:util'
 import { drain } from './drain.ts'
 import { heartbeats } from './heartbeats.ts'
+import { idle } from './idle.ts'
 import { databases, table, type BenchDatabase, type Row } from './shared.ts'
 import { start } from './start.ts'
 import { sweep } from './sweep.ts'
 
-const benches: Record<string, (database: BenchDatabase) => Promise<Row[]>> = { heartbeats, drain, start, sweep }
+const benches: Record<string, (database: BenchDatabase) => Promise<Row[]>> = { heartbeats, drain, start, sweep, idle }
 const { values } = parseArgs({ options: { only: { type: 'string' }, database: { type: 'string' }, json: { type: 'boolean' } } })
 const unknown = values.only !== undefined && !(values.only in benches)
 if (unknown || (values.database !== undefined && !['sqlite', 'postgresql'].includes(values.database))) {

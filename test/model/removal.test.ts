@@ -192,7 +192,7 @@ describe('the fresh read before a destructive call (I6)', () => {
 
 describe('what holds a removal back', () => {
   const target = {
-    resourceKey: resourceKey('process', 'here', 'abc-1'),
+    resourceKeys: [resourceKey('process', 'here', 'abc-1'), resourceKey('process', 'here', 'its-disk')],
     instanceId: 'in_1',
     leaseId: 'lh_0123456789ab',
     project: 'default',

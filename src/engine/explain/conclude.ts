@@ -53,8 +53,10 @@ export const concludeRemoval = (removal: RemovalRow, stops: readonly HeldBack[],
   if (removal.state === 'gave-up') return concludeGivenUp(removal, stops, mode)
   const forbidden =
     isFound(removal.cause) && mode !== 'delete' ? [{ what: `the mode is ${mode}: what sweeps found is not taken back`, until: null }] : []
-  const heldBack = [...stops, ...forbidden, ...(removal.failures > 0 && removal.error !== null ? [lastFailure(removal)] : [])]
-  if (stops.length > 0 || forbidden.length > 0)
+  // A label that its last read showed is known to nobody else.
+  const label = removal.held_by !== null && stops.length === 0 && forbidden.length === 0 ? [{ what: removal.held_by, until: null }] : []
+  const heldBack = [...stops, ...label, ...forbidden, ...(removal.failures > 0 && removal.error !== null ? [lastFailure(removal)] : [])]
+  if (stops.length > 0 || label.length > 0 || forbidden.length > 0)
     return {
       ...base,
       verdict: 'held',

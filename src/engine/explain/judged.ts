@@ -86,7 +86,7 @@ export const standingOf = async (
     const settings = context.sweepSettings(providerOfTarget(one.target))
     const instanceId = attempts.get(one.attemptId ?? '') ?? ''
     const about = {
-      resourceKey: one.target,
+      resourceKeys: [one.target],
       instanceId,
       leaseId: instances.get(instanceId) ?? null,
       project: one.project ?? '',

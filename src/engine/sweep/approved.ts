@@ -48,7 +48,7 @@ export interface NewPlan {
 }
 
 export const writePlan = async (tx: Tx, work: SweepWork, plan: NewPlan): Promise<void> => {
-  const findings = await findingsOf(tx, plan.entries)
+  const findings = await findingsOf(tx, plan.entries, { project: work.backend.project, scope: plan.scope })
   const { project, name, provider } = work.backend
   await dropOldPlans(tx, project, name, tx.now - planMs)
   await savePlan(tx, {

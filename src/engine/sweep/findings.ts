@@ -200,7 +200,10 @@ export const noteFindings = async (
   const known = new Map(before.map((row) => [`${row.code} ${row.target_id}`, row]))
   const noted: Noted[] = []
   const standing = new Set<string>()
-  const underRemoval = new Set(judged.filter((one) => one.verdict.reason === 'inFlight.removal-open').map((one) => one.target))
+  // What can't be judged just now is neither over nor something else: what was told of it stands.
+  const undecided = new Set(
+    judged.filter(({ verdict }) => ['inFlight', 'settling', 'unseen'].includes(verdict.kind)).map((one) => one.target),
+  )
   for (const one of judged) {
     const code = codeOf(one.verdict)
     if (code === null) continue
@@ -219,7 +222,7 @@ export const noteFindings = async (
   const over = before.filter(
     (row) =>
       !standing.has(`${row.code} ${row.target_id}`) &&
-      !underRemoval.has(row.target_id) &&
+      !undecided.has(row.target_id) &&
       countsFor(inventory, locationOf(row), work.provider.ownerKind),
   )
   for (const [code, rows] of Map.groupBy(over, (row) => row.code))
@@ -228,6 +231,7 @@ export const noteFindings = async (
       'resource',
       rows.map((row) => row.target_id),
       code as FindingCode,
+      { project: work.backend.project, scope: note.scope },
     )
   return noted
 }

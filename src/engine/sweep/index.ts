@@ -2,8 +2,10 @@
  * The schedule of sweeps: one row per backend. A row that is due is listed only if there is a reason to; what was found is written under the row's fence, in
  * one transaction with its events (orphans R35-R41, R76-R83).
  */
+import { sql } from 'kysely'
+import { errorText } from '../../lib/redact.ts'
 import { uuidv7Hex } from '../../lib/ids.ts'
-import { afterSweep, nextDue, sweepOutcome, type Ended, type SweepFacts } from '../../model/sweep.ts'
+import { lateSurfaceMs, afterSweep, nextDue, sweepOutcome, type Ended, type SweepFacts } from '../../model/sweep.ts'
 import type { SweepMode } from '../../model/sweep-settings.ts'
 import { reasonOf } from '../../model/verdict-reasons.ts'
 import { dropCells } from '../../store/cells.ts'
@@ -22,6 +24,7 @@ import { noteFindings, remindStanding, type Noted } from './findings.ts'
 import { noteCircuit } from './circuit.ts'
 import { readGate, type Gate } from './gate.ts'
 import { noteGuard } from './guard.ts'
+import { settleIdle } from './idle.ts'
 import { loadSweep, type SweepWork } from './load.ts'
 import { loadApproved, settleGranted, writePlan } from './approved.ts'
 import { beginPlan, beginsNow, countsIn, eligibleOrphans, planSweep, type OrphanEntry, type Planned } from './plan.ts'
@@ -117,12 +120,13 @@ const planOrphans = async (
   await lockScope(tx, scope)
   const approved = await loadApproved(tx, work)
   const counts = countsIn(work, inventory)
+  const ground = { project: work.backend.project, scope, sweepId, inventory }
   const plan = await planSweep(tx, { scope, eligible, approved, counts, oursInScope, limits: work.limits }, tx.now)
-  for (const one of plan.granted) await beginPlan(tx, one.begin, { sweepId, inventory, plan: { id: one.id, size: one.begin.length } })
+  for (const one of plan.granted) await beginPlan(tx, one.begin, { ...ground, plan: { id: one.id, size: one.begin.length } })
   await settleGranted(tx, work, plan.granted)
   const { decision } = plan
   if (decision.kind === 'begin')
-    await beginPlan(tx, decision.entries, { sweepId, inventory, plan: { id: decision.id, size: decision.entries.length } })
+    await beginPlan(tx, decision.entries, { ...ground, plan: { id: decision.id, size: decision.entries.length } })
   if (decision.kind === 'wait')
     await writePlan(tx, work, { id: decision.id, scope, entries: decision.entries, oursInScope, why: decision.why, madeBy: systemActor })
   return plan
@@ -170,6 +174,21 @@ const noteStranded = (tx: Tx, work: SweepWork, stranded: Extract<Inspection, { k
     message: `the credentials of backend ${work.backend.name} now reach ${stranded.reached}; ${stranded.openRefs.length} refs are still open in ${work.backend.scope ?? 'the old account'}, and nothing is judged`,
     evidence: { reached: stranded.reached, openRefs: stranded.openRefs },
   })
+
+/**
+ * A listing shows what is there now. What is still being made, looked for or taken back needs the backend's configuration, and what was closed a moment ago
+ * may yet surface (orphans R40).
+ */
+const nothingOpen = async (tx: Tx, work: SweepWork): Promise<boolean> => {
+  const { project, name: backend } = work.backend
+  const since = tx.now - lateSurfaceMs - work.marginMs
+  const query = sql<{ open: number }>`select
+    (select count(*) from instances where project = ${project} and backend = ${backend} and state <> 'terminated')
+    + (select count(*) from attempts where project = ${project} and backend = ${backend} and outcome in ('open', 'abandoned'))
+    + (select count(*) from removals where project = ${project} and backend = ${backend} and state <> 'gone')
+    + (select count(*) from attempts where project = ${project} and backend = ${backend} and called_at is not null and ended_at > ${since}) as open`
+  return Number((await query.execute(tx.db)).rows[0]?.open) === 0
+}
 
 /** A drained backend's row and secrets go, and with them its schedule. */
 const dropDrained = async (tx: Tx, work: SweepWork): Promise<void> => {
@@ -220,7 +239,9 @@ const apply = async (
       ended.outcome,
       JSON.stringify(certificateOf(inspection, mode, reasons, plan, certified, tx.now, watermarks)),
     )
-    if (inspection.kind === 'inspected' && ended.outcome === 'clean' && isDrained(work, inspection)) await dropDrained(tx, work)
+    const drained =
+      inspection.kind === 'inspected' && ended.outcome === 'clean' && isDrained(work, inspection) && (await nothingOpen(tx, work))
+    if (drained) await dropDrained(tx, work)
     else
       await giveBack(
         tx,
@@ -257,10 +278,29 @@ const logJudged = (context: EngineContext, work: SweepWork, { judged }: Inspecte
       )
 }
 
+/** What can't be written down is a failed sweep like one that can't be listed: put off, not begun again at once (orphans R79). */
+const applyOrFail = async (...given: Parameters<typeof apply>): Promise<Ended | null> => {
+  const [context, held, work, inspection] = given
+  try {
+    return await apply(...given)
+  } catch (error) {
+    context.log.error({ backend: held.id, error: errorText(error) }, 'what a sweep found could not be written down')
+    const failures = work.cleanup.failures + 1
+    const listed = inspection.kind === 'inspected' ? inspection.listing.startedAt : inspection.startedAt
+    await context.store.write(async (tx) => {
+      if ((await stillHeld(tx, 'cleanups', [held])).size > 0)
+        await giveBack(tx, work, { failures, listed_at: listed, outcome: 'failed' }, failures, null)
+    })
+    return null
+  }
+}
+
 export const sweepPipeline = (context: EngineContext): PipelineSpec => ({
   name: 'sweep',
   table: 'cleanups',
   capacity: 8,
+  patient: true,
+  settle: (now) => settleIdle(context, now),
   async process(held) {
     const work = await loadSweep(context, held.id)
     if (!work)
@@ -281,7 +321,7 @@ export const sweepPipeline = (context: EngineContext): PipelineSpec => ({
       })
     const inspection = await inspect(context, work, held.signal)
     if (inspection.kind === 'raised') context.log.warn({ backend: held.id, error: inspection.error }, 'a sweep failed')
-    const ended = await apply(context, held, work, inspection, reasons)
+    const ended = await applyOrFail(context, held, work, inspection, reasons)
     if (ended !== null && inspection.kind === 'inspected') logJudged(context, work, inspection)
     context.log.info({ backend: held.id, outcome: ended?.outcome ?? 'lost its lock', why: ended?.why ?? [] }, 'sweep ended')
     context.signals.wake('remove')

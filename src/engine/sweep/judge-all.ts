@@ -1,4 +1,4 @@
-/** From a listing to verdicts: groups are formed, their evidence is read in one statement each thousand, and each is judged by itself. */
+/** From a listing to verdicts: groups are formed, their evidence is read in one statement for some hundreds, and each is judged by itself. */
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import type { RefEvidence, SweepPolicy } from '../../model/evidence.ts'
 import { eachGroup, leader, type Group } from '../../model/group.ts'
@@ -11,7 +11,7 @@ import type { EngineContext } from '../context.ts'
 import type { Listing } from './listing.ts'
 import type { SweepWork } from './load.ts'
 
-const groupsAStatement = 1000
+const groupsAStatement = 200
 
 export interface Judged {
   /** `provider/location/native-id` of the group's leader. */
@@ -35,8 +35,8 @@ export const seal = (work: SweepWork, listing: Listing, expectation: Expectation
 export const judgeAll = async (context: EngineContext, listing: Listing, inventory: Inventory, policy: SweepPolicy): Promise<Judged[]> => {
   const groups: Group[] = []
   for (const group of eachGroup(listing.kept, policy.ownerKind)) {
-    groups.push(group)
-    if (groups.length % groupsAStatement === 0) await yieldToOthers()
+    if (group !== null) groups.push(group)
+    if (group === null || groups.length % groupsAStatement === 0) await yieldToOthers()
   }
   const judged: Judged[] = []
   for (let at = 0; at < groups.length; at += groupsAStatement) {

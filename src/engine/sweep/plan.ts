@@ -60,7 +60,7 @@ const history = async (
 ): Promise<{ begunInLastDay: number; canaries: ReadonlyMap<string, Canary>; failing: number; inProgress: number }> => {
   const rows = await session.db
     .selectFrom('removals')
-    .select(['id', 'provider', 'cause', 'identity', 'state', 'failures', 'first_failed_at', 'opened_at'])
+    .select(['id', 'provider', 'cause', 'identity', 'state', 'failures', 'first_failed_at', 'opened_at', 'held_by'])
     .where('scope', '=', scope as never)
     .where('cause', 'like', 'orphan.%')
     .orderBy('opened_at', 'desc')
@@ -74,10 +74,11 @@ const history = async (
       rule: row.cause,
       openedAt: row.opened_at,
       gone: row.state === 'gone',
+      stopped: row.state === 'gave-up' || row.held_by !== null,
       failed: row.failures > 0 || row.first_failed_at !== null,
     })),
   )
-  const open = rows.filter((row) => row.state !== 'gone')
+  const open = rows.filter((row) => row.state !== 'gone' && row.state !== 'gave-up')
   return {
     begunInLastDay: rows.filter((row) => row.opened_at > now - dayMs).length,
     canaries,
@@ -131,7 +132,7 @@ export const beginPlan = async (tx: Tx, entries: readonly OrphanEntry[], ground:
       )
     ).map((row) => [row.id, row]),
   )
-  const findings = await findingsOf(tx, entries)
+  const findings = await findingsOf(tx, entries, ground)
   const ended = entries.flatMap((entry): Ended[] => {
     const { noted, provider } = entry
     const { group, verdict, evidence } = noted.judged

@@ -4,6 +4,7 @@ import { errorText } from '../../lib/redact.ts'
 import type { Expectation, Inventory } from '../../model/inventory.ts'
 import { completeCell } from '../../model/inventory.ts'
 import type { VerdictReason } from '../../model/verdict-reasons.ts'
+import { usedLocations } from '../../store/attempts.ts'
 import type { EngineContext } from '../context.ts'
 import { explainUnseen } from './exact-reads.ts'
 import { compareWithLedger } from './expected.ts'
@@ -59,17 +60,9 @@ const openRefsElsewhere = (
 
 /** The configured locations, and every one ever used (orphans U8): narrowing the configuration hides nothing. */
 const locationsOf = async (context: EngineContext, work: SweepWork): Promise<string[]> => {
-  const used = await context.store.read(({ db }) =>
-    db
-      .selectFrom('attempts')
-      .select('location')
-      .distinct()
-      .where('project', '=', work.backend.project)
-      .where('backend', '=', work.backend.name)
-      .execute(),
-  )
+  const used = await usedLocations(context.store, work.backend.project, work.backend.name)
   const configured = work.provider.locationsOf?.(work.config) ?? work.provider.locations
-  return [...new Set([...configured, ...used.map((row) => row.location)])].toSorted()
+  return [...new Set([...configured, ...used])].toSorted()
 }
 
 const reachedScope = async (work: SweepWork, signal: AbortSignal): Promise<{ scope: string; account: string } | { error: string }> => {

@@ -2,10 +2,13 @@
 import { redact } from '../../lib/redact.ts'
 import type { Inventory } from '../../model/inventory.ts'
 import type { FoundEvidence } from '../../model/removal-evidence.ts'
+import type { ScopeId } from '../../model/ids.ts'
 import type { Session } from '../../store/store.ts'
 import type { OrphanEntry } from './plan.ts'
 
 export interface Ground {
+  project: string
+  scope: string
   sweepId: string
   inventory: Inventory
   /** `pl_…` and how many groups it takes back; null: no plan. */
@@ -15,13 +18,19 @@ export interface Ground {
 const mostFacts = 20
 
 /** The open orphan findings about these resources, by target. */
-export const findingsOf = async (session: Session, entries: readonly OrphanEntry[]): Promise<Map<string, string>> => {
+export const findingsOf = async (
+  session: Session,
+  entries: readonly OrphanEntry[],
+  whose: { project: string; scope: string },
+): Promise<Map<string, string>> => {
   if (entries.length === 0) return new Map()
   const rows = await session.db
     .selectFrom('findings')
     .select(['id', 'target_id'])
     .where('code', '=', 'orphan')
     .where('target_type', '=', 'resource')
+    .where('project', '=', whose.project)
+    .where('scope', '=', whose.scope as ScopeId)
     .where(
       'target_id',
       'in',
@@ -49,6 +58,12 @@ export const stoodOn = (entry: OrphanEntry, finding: string | null, ground: Grou
       .filter((cell) => cell.location === group.location)
       .map((cell) => ({ location: cell.location, kind: cell.kind, state: cell.state.kind, resources: cell.resources })),
     plan: ground.plan,
+    members: group.members.map(({ resource, name, labels, attachedTo }) => ({
+      nativeId: resource.nativeId,
+      name,
+      labels,
+      attachedTo: [...attachedTo],
+    })),
     proofs: verdict.proofs,
     facts: verdict.facts.slice(0, mostFacts).map(({ fact, source, at }) => ({ fact: redact(fact), source, at })),
   }

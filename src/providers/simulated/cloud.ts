@@ -86,6 +86,8 @@ export interface Cloud {
   /** What was made with this token, while it is there. `used`: something was, and is gone. */
   byToken(token: string): Resource | 'used' | 'coming' | null
   get(id: string): Resource | null
+  /** With what is attached to it, and what it is attached to. */
+  look(id: string): Listed | null
   list(query: ListQuery): { listed: Listed[]; more: boolean }
   /** Everything, also without tags and also what listings don't show yet. */
   all(): Resource[]
@@ -232,6 +234,11 @@ export const openCloud = (path: string, now: () => number = Date.now): Cloud => 
       call((at) => {
         const found = byId(id, at)
         return found ? describe(found, at) : null
+      }),
+    look: (id) =>
+      call((at) => {
+        const found = byId(id, at)
+        return found ? { resource: describe(found, at), seq: found.seq, neighbours: neighbours([found]).get(found.seq) ?? [] } : null
       }),
     list: ({ location, kind, after, size, olderThanMs, filter }) =>
       call((at) => {

@@ -60,3 +60,9 @@ export const listedOf = ({ resource, neighbours }: Listed, scope: ScopeId): List
   attachedTo: resource.attachedTo,
   reportOnly: whyReportOnly(resource, neighbours),
 })
+
+/** As a fresh read shows it: what may stand against its removal by now is looked at once more. */
+export const readOf = (listed: Listed, scope: ScopeId): FoundResource => {
+  const { name, attachedTo, reportOnly, ...found } = listedOf(listed, scope)
+  return { ...found, name, attachedTo, reportOnly }
+}

@@ -3,7 +3,7 @@ import type { ScopeId } from '../../model/ids.ts'
 import type { ReadOutcome, RemoveOutcome, ResourceIdentity } from '../contract.ts'
 import { type Client, CloudError, request } from './api.ts'
 import type { SimulatedConfig } from './config.ts'
-import { foundOf } from './found.ts'
+import { readOf } from './found.ts'
 import { type Resource, parseId } from './resource.ts'
 import { type Kind, isKind, states } from './words.ts'
 
@@ -43,13 +43,14 @@ export const readResource = async (
       { operation: 'get', location: target.location, kind: target.kind, page: null },
       signal,
       (): ReadOutcome => {
-        const now = client.cloud.get(target.id)
-        if (now === null) return { kind: 'absent', proof: `the cloud answers "not found" for ${target.id}`, contradictions: [] }
+        const look = client.cloud.look(target.id)
+        if (look === null) return { kind: 'absent', proof: `the cloud answers "not found" for ${target.id}`, contradictions: [] }
+        const now = look.resource
         const why = differs(resource, now)
         if (why !== null) return { kind: 'replaced', why }
         // It is still listed for a while; it never comes back, and its id is never used again.
         if (states[now.state] === 'gone') return { kind: 'absent', proof: `${target.id} is ${now.state}`, contradictions: [] }
-        return { kind: 'present', found: foundOf(now, scope), contradictions: [] }
+        return { kind: 'present', found: readOf(look, scope), contradictions: [] }
       },
     )
   } catch (error) {

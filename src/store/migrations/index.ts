@@ -7,6 +7,7 @@ import { sweeps } from './0002-sweeps.ts'
 import { coverage } from './0003-coverage.ts'
 import { seal } from './0004-seal.ts'
 import { plans } from './0005-plans.ts'
+import { findings } from './0006-findings.ts'
 
 export interface Migration {
   number: number
@@ -15,4 +16,4 @@ export interface Migration {
   statements: string[]
 }
 
-export const migrations: readonly Migration[] = [first, sweeps, coverage, seal, plans]
+export const migrations: readonly Migration[] = [first, sweeps, coverage, seal, plans, findings]

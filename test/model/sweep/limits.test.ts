@@ -137,6 +137,7 @@ describe('how far a kind of removal is trusted, by what was begun (decisions, li
     provider: 'simulated',
     kind: 'machine',
     rule: 'orphan.owner-ended',
+    stopped: false,
     openedAt,
     gone: true,
     failed: false,
