@@ -47,6 +47,10 @@ export const define = (command: Command, cli: Cli): void => {
       return row
     })
     const sweeps = readSweepSettings(cli.io.environment, providerNames, true)
+    if (flags['json'] !== true && coordinator !== null)
+      cli.warn(
+        'the sweep settings are those of this shell; a running coordinator has those of its own: leasehold sweeps, or leasehold explain PROJECT/BACKEND',
+      )
     const refused = flags['allowZeroGrace'] === true ? null : problemOf(() => readSweepSettings(cli.io.environment, providerNames, false))
     if (refused !== null) cli.warn(`serve refuses to start: ${refused}`)
     cli.list(

@@ -47,7 +47,7 @@ const stop = async (cli: Cli, flags: Flags, identifier: string): Promise<void> =
   const limitMs = flags['wait'] === false ? 0 : ((flags['waitTimeout'] as number | undefined) ?? proofMs)
   const { lease, final, held } = await waitForRemoval(client, released, limitMs)
   cli.show(flags, lease, () =>
-    final ? `${lease.id} (${lease.slug}) is ${lease.state}, and nothing of it is left\n` : describeLease(cli, lease),
+    final ? `${lease.id} (${lease.slug}) is ${lease.state}, and its box is proved gone\n` : describeLease(cli, lease),
   )
   if (final) {
     await keeper.settle(lease)

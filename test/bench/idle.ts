@@ -29,7 +29,7 @@ export const idle = async (database: BenchDatabase): Promise<Row[]> => {
   const store = await openStore(database.target)
   const provider = scriptedProvider('process')
   let calls = 0
-  const { scope } = provider
+  const scope = provider.scope.bind(provider)
   provider.scope = (config, context) => {
     calls++
     return scope(config, context)

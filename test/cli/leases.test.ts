@@ -180,7 +180,7 @@ describe('lease release and stop', () => {
       return null
     }
     const { status, out } = await box.run(['stop', 'brave-otter'])
-    expect([status, out]).toEqual([0, `${id} (brave-otter) is released, and nothing of it is left\n`])
+    expect([status, out]).toEqual([0, `${id} (brave-otter) is released, and its box is proved gone\n`])
     expect(during).toHaveLength(1)
     expect(claims()).toEqual([])
     expect(readdirSync(join(box.data, 'claim-locks'))).toEqual([])

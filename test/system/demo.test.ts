@@ -66,7 +66,7 @@ describe('the demo', () => {
     // eslint-disable-next-line no-control-regex
     expect(out, 'no colours without a terminal').not.toMatch(/\u001b/)
     const story = [
-      /^ {2}lh_\w{12} \(first\) is released, and nothing of it is left$/m,
+      /^ {2}lh_\w{12} \(first\) is released, and its box is proved gone$/m,
       /^ {2}lh_\w{12} +second +expired +gone /m,
       /^\$ kill -9 \d+$/m,
       /asking again for the same lease$/m,

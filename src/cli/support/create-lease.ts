@@ -150,7 +150,7 @@ const untilActive = async ({ client, keeper, signal }: CreateOptions, first: Lea
   }
   if (lease.state === 'active') return lease
   const gone = await keeper.settle(lease)
-  const left = gone ? 'nothing of it is left' : `what may be left of it is being removed: leasehold status ${lease.id}`
+  const left = gone ? 'its box is proved gone' : `what may be left of it is being removed: leasehold status ${lease.id}`
   throw new CliError(
     `lease ${lease.id} ${lease.state}: ${lease.failureError ?? lease.failureCode ?? 'it ended before it was ready'}; ${left}`,
   )

@@ -173,7 +173,7 @@ export const concludeOwner = (owner: Owner, stops: readonly HeldBack[], mode: Sw
       return {
         verdict: 'gone',
         reason: null,
-        text: 'It has ended, and nothing of it is left.',
+        text: 'It has ended, and its absence is proved.',
         heldBack: [],
         change: 'nothing: what has ended never becomes live again, and whatever turns up under its ref is judged by itself',
       }

@@ -108,7 +108,7 @@ export const ownerNodes = (owner: Owner): ExplanationNode[] => {
     instance === null
       ? node('instance', owner.readAt, `the row of instance ${ledger.owner_id} is gone`)
       : node('instance', instance.changed_at, `instance ${instance.id} is ${instance.state}`, [
-          instance.terminated_at === null ? null : node('instance', instance.terminated_at, 'nothing of it is left: it was terminated'),
+          instance.terminated_at === null ? null : node('instance', instance.terminated_at, 'its absence was proved: it was terminated'),
           instance.gave_up_at === null ? null : node('instance', instance.gave_up_at, 'taking it back was given up'),
         ]),
     owner.lease === null ? null : leaseNode(owner.lease),
