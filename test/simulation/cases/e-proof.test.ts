@@ -45,7 +45,7 @@ eachStore('proof of an end', (open) => {
       const { cleanup } = await one.leaseView(lease.id)
       expect(cleanup.state).not.toBe('gone')
     }
-    await until(async () => (await one.leaseView(lease.id)).cleanup.state !== 'verifying', 'it is called failed')
+    await one.advanceUntil(async () => (await one.leaseView(lease.id)).cleanup.state === 'failed', 'it is called failed')
     expect(one.isRunning(lease.cloudID)).toBe(true)
     expect(await one.events('removal.gone')).toEqual([])
     one.cloud.clearFaults()
@@ -59,7 +59,7 @@ eachStore('proof of an end', (open) => {
     await releaseLease(one.engine.context, ann, lease.id, {})
     one.cloud.end(lease.cloudID)
     for (let i = 0; i < 4; i++) await one.advance(300)
-    await until(async () => ((await one.leaseView(lease.id)).cleanup.attempts ?? 0) >= 1, 'it was tried')
+    await one.advanceUntil(async () => ((await one.leaseView(lease.id)).cleanup.attempts ?? 0) >= 1, 'it was tried')
     expect((await one.leaseView(lease.id)).cleanup.state).toBe('failed')
     one.cloud.clearFaults()
     await one.advanceUntil(async () => (await one.leaseView(lease.id)).cleanup.state === 'gone', 'it is proved gone', 300)
