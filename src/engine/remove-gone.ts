@@ -128,11 +128,12 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefin
   for (const { work, contradictions } of gone)
     if (contradictions.length > 0) await reportContradictions(tx, { ...work.removal, id: work.removal.instance_id }, contradictions)
   // Of this account only: another one may have the same ids.
-  for (const { work, identity, contradictions } of gone) {
-    const { provider, project, scope } = work.removal
-    const key = resourceKey(provider, identity.location, identity.nativeId)
-    if (contradictions.length === 0) await resolveAbout(tx, 'resource', [key], 'contradiction', { project, scope })
-    await resolveAbout(tx, 'resource', [key], 'orphan', { project, scope })
+  for (const some of Map.groupBy(gone, ({ work }) => `${work.removal.scope} ${work.removal.project}`).values()) {
+    const { project, scope } = (some[0] as Gone).work.removal
+    const keyOf = ({ work, identity }: Gone): string => resourceKey(work.removal.provider, identity.location, identity.nativeId)
+    const clear = some.filter((one) => one.contradictions.length === 0)
+    await resolveAbout(tx, 'resource', clear.map(keyOf), 'contradiction', { project, scope })
+    await resolveAbout(tx, 'resource', some.map(keyOf), 'orphan', { project, scope })
   }
   const leaseIds = gone.flatMap(({ work }) => (work.removal.lease_id ? [work.removal.lease_id] : []))
   await resolveAbout(tx, 'lease', leaseIds, 'retained-overdue')

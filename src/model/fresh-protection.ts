@@ -38,7 +38,8 @@ const sorted = (labels: Readonly<Record<string, string>> | null): string =>
 export const changedSince = (then: SeenThen, found: FreshlyRead): string | null => {
   if (found.labels !== undefined && sorted(found.labels) !== sorted(then.labels)) return 'its labels or tags have changed'
   if (found.name !== undefined && found.name !== then.name) return `its name was ${then.name} and is ${found.name}`
-  if (found.attachedTo !== undefined && JSON.stringify(found.attachedTo.toSorted()) !== JSON.stringify(then.attachedTo.toSorted()))
-    return 'what it is attached to has changed'
+  // What it is no longer attached to took nothing over: its own group may be half gone by now.
+  const attached = found.attachedTo?.find((one) => !then.attachedTo.includes(one))
+  if (attached !== undefined) return `it has been attached to ${attached}`
   return null
 }
