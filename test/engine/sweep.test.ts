@@ -149,18 +149,6 @@ eachStore('a sweep', (open) => {
     await until(() => !w.provider.boxes.has(box.resource.nativeId), 'the orphan is removed at its second complete sighting')
   })
 
-  it('a listing of which no page of any cell arrives has failed, and is put off as one that raised (orphans R22, R79, case orphan 10)', async () => {
-    const w = await world('report')
-    await orphanOn(w)
-    w.provider.onList = () => [
-      { type: 'coverage', coverage: { location: 'here', kind: 'box', state: { kind: 'partial', why: 'HTTP 503' }, pages: 0 } },
-    ]
-    const failed = await nextSweep(w)
-    expect(failed?.outcome).toBe('failed')
-    expect(JSON.parse(failed?.certificate ?? '{}')).toMatchObject({ error: 'nothing could be listed: HTTP 503' })
-    expect((await cleanup(w.store)).failures).toBe(1)
-  })
-
   it('a change starts the quarantine afresh, and so does its reversal (leases R58, R59)', async () => {
     const w = await world('delete', 3 * intervalMs)
     const { box } = await orphanOn(w)
