@@ -4,16 +4,16 @@ import { counted } from '../lib/counted.ts'
 import { act, type Cli } from './support/cli.ts'
 import type { Client } from './support/http.ts'
 import { segment } from './support/http.ts'
+import { shortPlanId } from '../model/limits.ts'
 import type { PlanView } from '../model/wire.ts'
 import { examples, withConnection, withJson } from './support/options.ts'
-import { shortId } from './support/plan-text.ts'
 
 export const approve = async (client: Client, hash: string, reason: string | undefined): Promise<PlanView> =>
   (await client.call<{ plan: PlanView }>('POST', `/v1/plans/${segment(hash)}/approve`, { body: reason === undefined ? {} : { reason } }))
     .body.plan
 
 export const approvedText = (plan: PlanView): string =>
-  `approved: ${counted(plan.removals.length, 'removal')} on backend ${plan.project}/${plan.backend} begin with the sweep that was asked for; what changed since is dropped\nleasehold plans ${shortId(plan.id)}   shows what became of each\n`
+  `approved: ${counted(plan.removals.length, 'removal')} on backend ${plan.project}/${plan.backend} begin with the sweep that was asked for; what changed since is dropped\nleasehold plans ${shortPlanId(plan.id)}   shows what became of each\n`
 
 export const define = (command: Command, cli: Cli): void => {
   command

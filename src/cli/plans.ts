@@ -1,10 +1,11 @@
 /** `leasehold plans [ID]`: what waits for a person's word; one of them whole. */
 import type { Command } from 'commander'
+import { shortPlanId } from '../model/limits.ts'
 import type { PlanView } from '../model/wire.ts'
 import { act, type Cli } from './support/cli.ts'
 import { segment } from './support/http.ts'
 import { examples, wholeNumber, withConnection, withJson } from './support/options.ts'
-import { describePlan, shortId } from './support/plan-text.ts'
+import { describePlan } from './support/plan-text.ts'
 import { relative } from './support/text.ts'
 
 export const define = (command: Command, cli: Cli): void => {
@@ -36,7 +37,7 @@ export const define = (command: Command, cli: Cli): void => {
       flags,
       plans,
       [
-        { title: 'ID', cell: (one) => shortId(one.id) },
+        { title: 'ID', cell: (one) => shortPlanId(one.id) },
         { title: 'STATE', cell: (one) => one.state },
         { title: 'BACKEND', cell: (one) => `${one.project}/${one.backend}` },
         { title: 'REMOVALS', cell: (one) => one.removals.length, align: 'right' },

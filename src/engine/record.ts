@@ -54,9 +54,6 @@ export interface FindingAbout {
   sweep?: SweepColumns
 }
 
-/** PostgreSQL keeps no NUL in a text, and a stranger may name its resources as it likes. */
-const withoutNul = (text: string): string => text.replaceAll('\u0000', '\ufffd')
-
 /** Sights a finding: an event when it appears or changes, none while it only stands (orphans U6). */
 export const reportFinding = async (tx: Tx, finding: FindingAbout): Promise<void> => {
   const sighting = await sight(
@@ -66,9 +63,9 @@ export const reportFinding = async (tx: Tx, finding: FindingAbout): Promise<void
       project: finding.project,
       scope: finding.scope as never,
       target_type: finding.target.type,
-      target_id: withoutNul(finding.target.id),
-      target_name: withoutNul(finding.target.name),
-      message: withoutNul(finding.message),
+      target_id: finding.target.id,
+      target_name: finding.target.name,
+      message: finding.message,
       evidence: finding.evidence,
       fingerprint: finding.fingerprint ?? JSON.stringify(finding.evidence),
       ...(finding.sweep ? { sweep: finding.sweep } : {}),
@@ -77,12 +74,9 @@ export const reportFinding = async (tx: Tx, finding: FindingAbout): Promise<void
   )
   if (sighting.kind === 'again') return
   await markReported(tx, sighting.row.id)
-  const about = { ...finding.target, id: withoutNul(finding.target.id), name: withoutNul(finding.target.name) }
-  const targets = [{ type: 'finding', id: sighting.row.id, name: finding.code }, about, ...(finding.alsoTargets ?? [])]
+  const targets = [{ type: 'finding', id: sighting.row.id, name: finding.code }, finding.target, ...(finding.alsoTargets ?? [])]
   const code = sighting.kind === 'appeared' ? 'finding.opened' : 'finding.changed'
-  await appendEvents(tx, [
-    event(tx, code, { code: finding.code, message: withoutNul(finding.message) }, { project: finding.project, targets }),
-  ])
+  await appendEvents(tx, [event(tx, code, { code: finding.code, message: finding.message }, { project: finding.project, targets })])
 }
 
 export const resolveAbout = async (

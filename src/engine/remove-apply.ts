@@ -6,7 +6,7 @@ import { isLive } from '../model/lease.ts'
 import { givenUpLookMs, heldBy, resourceKey, heldRecheckMs, nextTryMs, pollDelayMs, removalKind } from '../model/removal.ts'
 import type { RemovalEvidence } from '../model/removal-evidence.ts'
 import type { RemovalState } from '../model/wire.ts'
-import { appendAudit } from '../store/audit.ts'
+import { appendAudit, type NewAudit } from '../store/audit.ts'
 import { updateEach } from '../store/bulk.ts'
 import { stillHeld, unlocked } from '../store/due.ts'
 import { appendEvents } from '../store/events.ts'
@@ -48,6 +48,26 @@ export const lockAll = async (
 const evidenceOf = (removal: RemovalWork['removal']): RemovalEvidence | null =>
   removal.evidence === null ? null : (JSON.parse(removal.evidence) as RemovalEvidence)
 
+const auditId = (tx: Tx): string => `au_${uuidv7Hex(tx.now)}`
+
+const recordOf = (
+  { removal }: RemovalWork,
+  id: string,
+  kind: NewAudit['kind'],
+  intentId: string | null,
+  body: NewAudit['body'],
+): NewAudit => ({
+  id,
+  kind,
+  intent_id: intentId,
+  removal_id: removal.id,
+  project: removal.project,
+  scope: removal.scope,
+  ref: removal.ref,
+  actor: systemActor,
+  body,
+})
+
 export interface IntentOf {
   held: Held
   work: RemovalWork
@@ -74,7 +94,7 @@ export const writeIntents = async (tx: Tx, intents: readonly IntentOf[]): Promis
     // By the name that was looked up, too: what its attempt never recorded, nobody could have held under another.
     const name = resourceKey(work.removal.provider, identity.location, identity.nativeId)
     const by = heldBy({ ...work.target, resourceKeys: [...work.target.resourceKeys, name] }, holds, frozenScopes)
-    return by === null ? { kind: 'written', id: `au_${uuidv7Hex(tx.now)}` } : { kind: 'held', by }
+    return by === null ? { kind: 'written', id: auditId(tx) } : { kind: 'held', by }
   })
   const written = intents.flatMap((intent, i) => {
     const verdict = verdicts[i]
@@ -100,16 +120,8 @@ export const writeIntents = async (tx: Tx, intents: readonly IntentOf[]): Promis
   )
   await appendAudit(
     tx,
-    written.map(({ id, work, identity, fingerprint, held }) => ({
-      id,
-      kind: 'intent' as const,
-      intent_id: null,
-      removal_id: work.removal.id,
-      project: work.removal.project,
-      scope: work.removal.scope,
-      ref: work.removal.ref,
-      actor: systemActor,
-      body: {
+    written.map(({ id, work, identity, fingerprint, held }) =>
+      recordOf(work, id, 'intent', null, {
         call: 'remove',
         cause: work.removal.cause,
         identity,
@@ -118,8 +130,8 @@ export const writeIntents = async (tx: Tx, intents: readonly IntentOf[]): Promis
         attempt: work.attempt.id,
         lease: work.removal.lease_id,
         evidence: evidenceOf(work.removal),
-      },
-    })),
+      }),
+    ),
   )
   return verdicts
 }
@@ -134,19 +146,10 @@ export interface OutcomeOf {
 export const recordOutcome = (tx: Tx, outcomes: readonly OutcomeOf[]): Promise<void> =>
   appendAudit(
     tx,
-    outcomes.map(({ work, intentId, answer }) => ({
-      id: `au_${uuidv7Hex(tx.now)}`,
-      kind: 'outcome' as const,
-      intent_id: intentId,
-      removal_id: work.removal.id,
-      project: work.removal.project,
-      scope: work.removal.scope,
-      ref: work.removal.ref,
-      actor: systemActor,
-      body: Object.fromEntries(
-        Object.entries(answer).map(([key, value]) => [key, typeof value === 'string' ? redact(value) : (value as unknown)]),
-      ),
-    })),
+    outcomes.map(({ work, intentId, answer }) => {
+      const body = Object.entries(answer).map(([key, value]) => [key, typeof value === 'string' ? redact(value) : (value as unknown)])
+      return recordOf(work, auditId(tx), 'outcome', intentId, Object.fromEntries(body) as Record<string, unknown>)
+    }),
   )
 
 export interface Proved {
@@ -159,17 +162,10 @@ export interface Proved {
 export const recordProofs = (tx: Tx, proved: readonly Proved[]): Promise<void> =>
   appendAudit(
     tx,
-    proved.map(({ work, identity, proof }) => ({
-      id: `au_${uuidv7Hex(tx.now)}`,
-      kind: 'proof' as const,
-      intent_id: null,
-      removal_id: work.removal.id,
-      project: work.removal.project,
-      scope: work.removal.scope,
-      ref: work.removal.ref,
-      actor: systemActor,
-      body: { absent: identity, proof: redact(proof), evidence: work.removal.started_at === null ? evidenceOf(work.removal) : null },
-    })),
+    proved.map(({ work, identity, proof }) => {
+      const evidence = work.removal.started_at === null ? evidenceOf(work.removal) : null
+      return recordOf(work, auditId(tx), 'proof', null, { absent: identity, proof: redact(proof), evidence })
+    }),
   )
 
 /** Does this removal end the lease itself? Any other only takes back what the lease has given up, or a leftover beside its box. */

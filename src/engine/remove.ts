@@ -5,6 +5,7 @@
 import { coalesce } from '../lib/coalesce.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import { errorText, redact } from '../lib/redact.ts'
+import { sha256 } from '../lib/sha256.ts'
 import { changedSince, protectedNow } from '../model/fresh-protection.ts'
 import type { RemovalEvidence } from '../model/removal-evidence.ts'
 import { heldBy, isFound, preflight, resourceKey } from '../model/removal.ts'
@@ -51,10 +52,15 @@ type Judged =
     }
   | { kind: 'failed'; error: string; contradiction: boolean }
 
-const changedOf = (work: RemovalWork, identity: ResourceIdentity, found: FoundResource): string | null => {
-  const evidence = work.removal.evidence === null ? null : (JSON.parse(work.removal.evidence) as RemovalEvidence)
-  const then = evidence?.found?.members?.find((member) => member.nativeId === identity.nativeId)
-  return then ? changedSince(then, found) : null
+/** Only what a sweep found: what its holder gave up goes however it looks by now. */
+const changedOf = ({ removal }: RemovalWork, identity: ResourceIdentity, found: FoundResource): string | null => {
+  if (!isFound(removal.cause) || removal.evidence === null) return null
+  const { found: stoodOn } = JSON.parse(removal.evidence) as RemovalEvidence
+  // Names are given again to things of other kinds, and elsewhere.
+  const then = stoodOn?.members?.find(
+    (member) => member.nativeId === identity.nativeId && member.kind === identity.kind && member.location === identity.location,
+  )
+  return then ? changedSince(then, found, sha256) : null
 }
 
 const judge = (work: RemovalWork, identity: ResourceIdentity, read: ReadOutcome, installation: string): Judged => {
@@ -75,7 +81,7 @@ const judge = (work: RemovalWork, identity: ResourceIdentity, read: ReadOutcome,
         existence: found.existence,
         contradictions: read.contradictions,
         fingerprint: { resource: found.resource, tags: found.tags, state: found.providerState },
-        protectedBy: protectedNow(found),
+        protectedBy: isFound(work.removal.cause) ? protectedNow(found) : null,
         changed: changedOf(work, identity, found),
       }
     }
@@ -249,15 +255,10 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
       if (!overdue) return store.write((tx) => applyPoll(tx, held, work))
       return failed({ held, work, error: 'the provider accepted the removal, and the resource still stands', contradiction: null })
     }
-    // What its holder gave up goes whatever its labels say; what was found and is kept by now waits for a person.
-    if (isFound(work.removal.cause) && judged.protectedBy !== null) {
-      const by = judged.protectedBy
-      return store.write((tx) => applyHeld(tx, held, work, by))
-    }
-    if (isFound(work.removal.cause) && judged.changed !== null) {
-      const why = judged.changed
-      return store.write((tx) => applyDropped(tx, held, work, why))
-    }
+    // It waits for a person, or for the label to go; what is not as it was found is judged afresh.
+    const { protectedBy, changed } = judged
+    if (protectedBy !== null) return store.write((tx) => applyHeld(tx, held, work, protectedBy))
+    if (changed !== null) return store.write((tx) => applyDropped(tx, held, work, changed))
     const intent = await intend({ held, work, identity, fingerprint: judged.fingerprint })
     if (intent.kind === 'held') return store.write((tx) => applyHeld(tx, held, work, intent.by))
     // The fence was not ours any more: somebody else works on it, and nothing destructive is called (I3).

@@ -4,6 +4,7 @@
  */
 import { parseDuration } from '../lib/duration.ts'
 import { defaultLimits } from './limits.ts'
+import { switchOf } from './sweep-settings.ts'
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
@@ -117,9 +118,8 @@ const readWhole =
       : bad(`must be a whole number from ${least} to ${most}`)
 
 const readSwitch = (value: string): Read<boolean> => {
-  const word = value.toLowerCase()
-  if (['1', 'true', 'yes', 'on'].includes(word)) return good(true)
-  return ['0', 'false', 'no', 'off'].includes(word) ? good(false) : bad('must be on or off')
+  const on = switchOf(value)
+  return on === null ? bad('must be on or off') : good(on)
 }
 
 const definitions: { [Name in SettingName]: Definition<Settings[Name]['value']> } = {

@@ -12,11 +12,16 @@ export interface FreshlyRead {
   attachedTo?: readonly string[]
 }
 
-/** What the sweep that ordered the removal had seen of one resource. */
+/**
+ * What the sweep that ordered the removal had seen of one resource. It is kept for ever, with the audit: of what people wrote on it there are hashes only,
+ * because a label may hold what nobody should read again.
+ */
 export interface SeenThen {
+  location: string
+  kind: string
   nativeId: string
-  name: string
-  labels: Readonly<Record<string, string>> | null
+  nameHash: string
+  labelsHash: string
   attachedTo: readonly string[]
 }
 
@@ -28,18 +33,35 @@ export const protectedNow = (found: FreshlyRead): string | null => {
   return found.reportOnly ?? null
 }
 
-const sorted = (labels: Readonly<Record<string, string>> | null): string =>
+const labelsText = (labels: Readonly<Record<string, string>> | null): string =>
   labels === null ? 'unreadable' : JSON.stringify(Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+
+/** @param hash SHA-256 in hex */
+export const seenThen = (
+  seen: {
+    resource: Pick<SeenThen, 'location' | 'kind' | 'nativeId'>
+    name: string
+    labels: Readonly<Record<string, string>> | null
+    attachedTo: readonly string[]
+  },
+  hash: (text: string) => string,
+): SeenThen => ({
+  location: seen.resource.location,
+  kind: seen.resource.kind,
+  nativeId: seen.resource.nativeId,
+  nameHash: hash(seen.name),
+  labelsHash: hash(labelsText(seen.labels)),
+  attachedTo: [...seen.attachedTo],
+})
 
 /**
  * What of it is not as it was when its quarantine ended; null: all that the read shows is. It is dropped then and judged afresh: who changed it since may have
  * begun to use it (leases R59, case leases 16).
  */
-export const changedSince = (then: SeenThen, found: FreshlyRead): string | null => {
-  if (found.labels !== undefined && sorted(found.labels) !== sorted(then.labels)) return 'its labels or tags have changed'
-  if (found.name !== undefined && found.name !== then.name) return `its name was ${then.name} and is ${found.name}`
+export const changedSince = (then: SeenThen, found: FreshlyRead, hash: (text: string) => string): string | null => {
+  if (found.labels !== undefined && hash(labelsText(found.labels)) !== then.labelsHash) return 'its labels or tags have changed'
+  if (found.name !== undefined && hash(found.name) !== then.nameHash) return 'its name has changed'
   // What it is no longer attached to took nothing over: its own group may be half gone by now.
   const attached = found.attachedTo?.find((one) => !then.attachedTo.includes(one))
-  if (attached !== undefined) return `it has been attached to ${attached}`
-  return null
+  return attached === undefined ? null : `it has been attached to ${attached}`
 }

@@ -31,9 +31,14 @@ export const checkUserLabels = (labels: Record<string, string>): Record<string, 
   if (entries.length > 32) throw new LeaseholdError('bad_request', `labels: at most 32 are taken, ${entries.length} came`)
   for (const [key, value] of entries) {
     if (isReserved(key)) throw new LeaseholdError('bad_request', `labels: "${key}" is reserved for Leasehold itself; use another key`)
-    // Ours says whether the lease is kept; one of another meaning beside it would protect nothing.
-    if (key.trim().toLowerCase() === 'keep')
-      throw new LeaseholdError('bad_request', `labels: "${key}" is written by Leasehold itself; say "keep": true to keep the box`)
+    // Overwritten silently it would say something else than its holder meant: "keep" would protect nothing.
+    if (writtenByUs.has(key.trim().toLowerCase()))
+      throw new LeaseholdError(
+        'bad_request',
+        key.trim().toLowerCase() === 'keep'
+          ? `labels: "${key}" is written by Leasehold itself; say "keep": true to keep the box`
+          : `labels: "${key}" is written by Leasehold itself; use another key`,
+      )
     if (!/^[A-Za-z0-9][A-Za-z0-9_./-]{0,62}$/.test(key))
       throw new LeaseholdError(
         'bad_request',
@@ -76,3 +81,12 @@ export const brokeredLabels = (facts: LabelFacts, user: Record<string, string>):
     expires_at: seconds(facts.expiresAtMs),
   }
 }
+
+const writtenByUs: ReadonlySet<string> = new Set(
+  Object.keys(
+    brokeredLabels(
+      { leaseId: '', slug: '', owner: '', provider: '', keep: false, createdAtMs: 0, expiresAtMs: 0, ttlSeconds: 0, idleSeconds: 0 },
+      {},
+    ),
+  ),
+)

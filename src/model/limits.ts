@@ -96,6 +96,12 @@ const inOrder = <E extends PlanEntry>(entries: readonly E[]): E[] =>
 export const planId = (entries: readonly PlanEntry[], hash: (text: string) => string): string =>
   `pl_${hash(JSON.stringify(inOrder(entries).map((one) => [one.target, one.provider, one.kind, one.rule, one.fingerprint])))}`
 
+/** As people type it: enough of the hash to name one. */
+export const shortPlanId = (id: string): string => id.slice(0, 15)
+
+/** Of more than this nobody can say that they have looked through it: it can't be approved, and is not written down. */
+export const mostApprovable = 2000
+
 /** Never less than 1, or a small scope could never be cleaned at all. */
 export const allowedPerSweep = (oursInScope: number, policy: LimitPolicy): number =>
   Math.max(1, Math.min(policy.perSweep, Math.floor((oursInScope * policy.sharePercent) / 100)))
@@ -141,6 +147,10 @@ const staged = <E extends PlanEntry>(entries: readonly E[], canaries: ReadonlyMa
   return { now, later }
 }
 
+const tooMany = 'that is more than a person can look through: find out why so much is orphaned, and hold what must stay'
+const lookAndApprove = (id: string): string =>
+  `look through it with "leasehold plans ${shortPlanId(id)}", then "leasehold approve ${shortPlanId(id)}" begins it`
+
 /** @param eligible orphans whose quarantine has ended, in `delete` mode */
 export const planRemovals = <E extends PlanEntry>(
   eligible: readonly E[],
@@ -158,7 +168,7 @@ export const planRemovals = <E extends PlanEntry>(
       id,
       entries,
       ...limit,
-      whatToDo: `look through it with "leasehold plans ${id.slice(0, 15)}", then "leasehold approve ${id.slice(0, 15)}" begins it${wait}`,
+      whatToDo: entries.length > mostApprovable ? `${tooMany}${wait}` : `${lookAndApprove(id)}${wait}`,
     }
   }
   const { now, later } = staged(entries, context.canaries)

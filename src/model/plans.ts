@@ -4,7 +4,8 @@
  */
 import { planRemovals, type LimitPolicy, type PlanContext, type PlanDecision, type PlanEntry } from './limits.ts'
 
-export type PlanState = 'waiting' | 'approved' | 'begun' | 'dropped'
+export const planStates = ['waiting', 'approved', 'begun', 'dropped'] as const
+export type PlanState = (typeof planStates)[number]
 
 /** An approval that nothing could be done with for so long is none any more. */
 export const approvalMs = 86_400_000

@@ -32,11 +32,3 @@ export interface RemovalEvidence {
   orderedBy: string
   found?: FoundEvidence
 }
-
-/** What each proof says, after the tags that agree with it. */
-export const proofTexts: Record<Proof['by'], string> = {
-  'recorded-id': 'its tags, and the immutable id that the attempt recorded at its creation',
-  'fixed-token': 'its tags, and the token of the attempt that was fixed at its creation',
-  'bound-by-removal': 'its tags, and the immutable id that an earlier removal had bound',
-  'made-with-its-owner': 'its tags, and its making together with an owner that is proved itself',
-}

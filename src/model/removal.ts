@@ -35,9 +35,9 @@ export const removalKind = (removal: { cause: string; leaseId: string | null }):
 }
 
 /** orphans R88: counted from the end of the last try. */
-export const unheldRetryMs = 30_000
+const unheldRetryMs = 30_000
 /** orphans R89: from the first failure, or from the first acceptance where none came before it (R90). */
-export const giveUpBudgetMs = 900_000
+const giveUpBudgetMs = 900_000
 
 /** From when the budget counts; null: nothing has failed and nothing was accepted. */
 export const budgetSince = (removal: { firstFailedAt: number | null; acceptedAt: number | null }): number | null =>

@@ -41,12 +41,18 @@ const readMode = (environment: Environment): Read<SweepMode> => {
 }
 
 const words: Readonly<Record<string, boolean>> = { 1: true, true: true, yes: true, on: true, 0: false, false: false, no: false, off: false }
+/** @returns null: the word says neither */
+export const switchOf = (text: string): boolean | null => {
+  const word = text.toLowerCase()
+  return Object.hasOwn(words, word) ? words[word] === true : null
+}
+
 const readSwitch = (environment: Environment, variable: string): Read<boolean> => {
   const text = given(environment, variable)
   if (text === null) return { ok: true, value: null }
-  const word = text.toLowerCase()
-  if (!Object.hasOwn(words, word)) return refused(variable, text, '1, true, yes, on, 0, false, no or off')
-  return { ok: true, value: { value: words[word] === true, origin: `environment ${variable}` } }
+  const on = switchOf(text)
+  if (on === null) return refused(variable, text, '1, true, yes, on, 0, false, no or off')
+  return { ok: true, value: { value: on, origin: `environment ${variable}` } }
 }
 
 const longestSeconds = 365 * 86_400

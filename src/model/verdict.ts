@@ -24,7 +24,7 @@ import { isRef } from './ids.ts'
 import { completeCell, type Inventory } from './inventory.ts'
 import { keepLabel } from './keep.ts'
 import { isLive } from './lease.ts'
-import { proveGroup, proveMember, type Proof } from './ownership.ts'
+import { proofTexts, proveGroup, proveMember, type Proof } from './ownership.ts'
 import { resourceKey, type HoldFacts } from './removal.ts'
 import { reasonOf, type ReasonOf, type VerdictKind } from './verdict-reasons.ts'
 
@@ -246,14 +246,6 @@ const judgeProtection = (one: Case): Verdict | null => {
   return null
 }
 
-/** The second fact, which is fixed at creation (I6). */
-const proofText: Record<Proof['by'], string> = {
-  'recorded-id': 'its immutable id, which its attempt recorded',
-  'fixed-token': 'the token that was fixed at its creation',
-  'bound-by-removal': 'its immutable id, which an earlier removal of its attempt bound',
-  'made-with-its-owner': 'its creation within its attempt, attached to a resource that is ours',
-}
-
 const orphanReason = (instance: InstanceEvidence | null, bound: AttemptEvidence | undefined, policy: SweepPolicy): ReasonOf<'orphan'> => {
   if (instance === null) return 'orphan.owner-gone'
   if (instance.gaveUpAt !== null) return 'orphan.gave-up'
@@ -298,9 +290,7 @@ const judgeCandidate = (one: Case): Verdict => {
   const facts = [listed, state]
   if (bound) facts.push(describeBound(bound, evidence.readAt))
   for (const proof of proofs)
-    facts.push(
-      fact('attempt', evidence.readAt, `${proof.kind} ${proof.immutableId} is ours by two facts: its tags, and ${proofText[proof.by]}`),
-    )
+    facts.push(fact('attempt', evidence.readAt, `${proof.kind} ${proof.immutableId} is ours by two facts: ${proofTexts[proof.by]}`))
   return { kind: 'orphan', reason: orphanReason(instance, bound, policy), facts, until: null, proofs }
 }
 

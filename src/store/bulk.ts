@@ -81,7 +81,7 @@ export const rowsIn = async <T extends keyof Schema & string>(
     const among = session.dialect === 'sqlite' ? 'in (select value from json_each(?))' : 'in (select json_array_elements_text($1::json))'
     return `select * from ${table} where ${column} ${among}${order.length > 0 ? ` order by ${order.join(', ')}` : ''}${lock ? ' for update' : ''}`
   })
-  const result = await session.db.executeQuery<Selectable<Schema[T]>>(CompiledQuery.raw(text, [JSON.stringify(values)]))
+  const result = await session.db.executeQuery<Selectable<Schema[T]>>(CompiledQuery.raw(text, [JSON.stringify(values.map(storable))]))
   return result.rows
 }
 

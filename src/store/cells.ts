@@ -1,6 +1,6 @@
 /** What listings proved of each location and kind of a backend's account, kept from one to the next (orphans R102; case I2). */
 import type { Selectable } from 'kysely'
-import type { CellsTable } from './schema.ts'
+import type { CellsTable } from './schema-sweeps.ts'
 import type { ScopeId } from '../model/ids.ts'
 import type { Session, Tx } from './store.ts'
 

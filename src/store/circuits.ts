@@ -1,7 +1,7 @@
 /** The circuit of each account whose listings fail: shared by its backends and by all replicas (leases R60). No row: it is closed, and nothing failed lately. */
 import type { Selectable } from 'kysely'
 import { forUpdate } from './bulk.ts'
-import type { CircuitsTable } from './schema.ts'
+import type { CircuitsTable } from './schema-sweeps.ts'
 import type { ScopeId } from '../model/ids.ts'
 import type { Session, Tx } from './store.ts'
 

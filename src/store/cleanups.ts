@@ -1,7 +1,7 @@
 /** One row per backend schedules its sweeps (orphans R28). */
 import { sql, type Selectable } from 'kysely'
-import type { CleanupsTable } from './schema.ts'
-import type { Session, Tx } from './store.ts'
+import type { CleanupsTable } from './schema-sweeps.ts'
+import type { Tx } from './store.ts'
 
 export type CleanupRow = Selectable<CleanupsTable>
 
@@ -52,6 +52,3 @@ export const putOff = async (tx: Tx, rows: readonly PutOff[]): Promise<number> =
       and coalesce(cleanups.requested_at, 0) = v.requested`
   return Number((await query.execute(tx.db)).numAffectedRows ?? 0n)
 }
-
-export const listCleanups = (session: Session): Promise<CleanupRow[]> =>
-  session.db.selectFrom('cleanups').selectAll().orderBy('project').orderBy('backend').execute()

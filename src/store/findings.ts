@@ -1,7 +1,7 @@
 /** What needs time or a person: durable, and not repeated while it stands (orphans U6). */
 import { sql, type Selectable } from 'kysely'
 import { forUpdate } from './bulk.ts'
-import type { FindingsTable } from './schema.ts'
+import type { FindingsTable } from './schema-sweeps.ts'
 import type { ScopeId } from '../model/ids.ts'
 import type { Session, Tx } from './store.ts'
 

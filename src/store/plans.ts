@@ -1,7 +1,7 @@
 /** Plans of removals, and what became of each. */
 import type { Selectable } from 'kysely'
 import { forUpdate } from './bulk.ts'
-import type { PlansTable } from './schema.ts'
+import type { PlansTable } from './schema-sweeps.ts'
 import type { Session, Tx } from './store.ts'
 
 export type PlanRow = Selectable<PlansTable>

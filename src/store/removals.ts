@@ -1,5 +1,5 @@
 /** The durable act of taking one group back. */
-import { sql, type Selectable } from 'kysely'
+import type { Selectable } from 'kysely'
 import { rowsIn } from './bulk.ts'
 import { unlocked, wakeRow } from './due.ts'
 import type { AttemptId, InstanceId } from '../model/ids.ts'
@@ -103,13 +103,4 @@ export const wakeHeldRemovals = async (tx: Tx): Promise<void> => {
     .where('lock_owner', 'is', null)
     .where('due_at', 'is not', null)
     .execute()
-}
-
-export const countRemovals = async (session: Session): Promise<Record<string, number>> => {
-  const rows = await session.db
-    .selectFrom('removals')
-    .select(['state', sql<number>`count(*)`.as('n')])
-    .groupBy('state')
-    .execute()
-  return Object.fromEntries(rows.map((row) => [row.state, Number(row.n)]))
 }

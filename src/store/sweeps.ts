@@ -1,6 +1,6 @@
 /** Runs of a cleanup, each with its sealed certificate. */
 import type { Selectable } from 'kysely'
-import type { SweepsTable } from './schema.ts'
+import type { SweepsTable } from './schema-sweeps.ts'
 import type { Session, Tx } from './store.ts'
 
 export type SweepRow = Selectable<SweepsTable>

@@ -2,7 +2,6 @@ import { afterEach, expect, it } from 'vitest'
 import type { Engine } from '../../src/engine/engine.ts'
 import { settleIdle } from '../../src/engine/sweep/idle.ts'
 import { readDueGates } from '../../src/engine/sweep/gate.ts'
-import type { SweepSettings } from '../../src/model/sweep-settings.ts'
 import type { Provider } from '../../src/providers/contract.ts'
 import { putOff, type PutOff } from '../../src/store/cleanups.ts'
 import { lockDue } from '../../src/store/due.ts'
@@ -12,6 +11,7 @@ import { seedIdleBackends } from '../support/idle-backends.ts'
 import { scriptedProvider } from '../support/scripted-provider.ts'
 import { statementsOf } from '../support/statements.ts'
 import { advance, eachStore, setClock } from '../support/stores.ts'
+import { sweepsAs } from '../support/sweep-settings.ts'
 import { until } from '../support/until.ts'
 
 const t0 = Date.UTC(2026, 5, 1, 12)
@@ -46,14 +46,7 @@ eachStore('what idle backends cost', (open) => {
     const store = await open()
     await setClock(store, t0)
     const { provider, calls } = counted(scriptedProvider())
-    const of = <T>(value: T) => ({ value, origin: 'test' })
-    const settings: SweepSettings = {
-      mode: of('report' as const),
-      intervalMs: of(intervalMs),
-      graceMs: of(900_000),
-      reportEveryMs: of(86_400_000),
-    }
-    const engine = await makeEngine(store, provider, { sweeps: () => settings })
+    const engine = await makeEngine(store, provider, { sweeps: sweepsAs({ mode: 'report', intervalMs }) })
     engines.push(engine)
     await seedIdleBackends(store, provider.name, backends)
     return { store, engine, calls }

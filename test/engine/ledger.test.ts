@@ -5,13 +5,9 @@ import { releaseLease } from '../../src/engine/leases/index.ts'
 import { ann } from '../support/engine.ts'
 import { scriptedProvider } from '../support/scripted-provider.ts'
 import { eachStore } from '../support/stores.ts'
-import type { SweepMode, SweepSettings } from '../../src/model/sweep-settings.ts'
+import { sweepsAs } from '../support/sweep-settings.ts'
+import type { SweepMode } from '../../src/model/sweep-settings.ts'
 import type { CreateRequest } from '../../src/providers/contract.ts'
-
-const settingsIn = (mode: SweepMode) => (): SweepSettings => {
-  const of = <T>(value: T) => ({ value, origin: 'test' })
-  return { mode: of(mode), intervalMs: of(900_000), graceMs: of(900_000), reportEveryMs: of(86_400_000) }
-}
 
 eachStore('the ledger', (open) => {
   const engines: Engine[] = []
@@ -26,7 +22,7 @@ eachStore('the ledger', (open) => {
       asked.push(request)
       return undefined
     }
-    const engine = await makeEngine(store, provider, { sweeps: settingsIn(mode) })
+    const engine = await makeEngine(store, provider, { sweeps: sweepsAs({ mode }) })
     engines.push(engine)
     await engine.start()
     return { store, engine, asked, rows: () => store.read(({ db }) => db.selectFrom('ledger').selectAll().orderBy('issued_at').execute()) }

@@ -4,13 +4,14 @@ import { releaseLease } from '../../src/engine/leases/index.ts'
 import { readEvents } from '../../src/store/events.ts'
 import { enrol } from '../../src/store/cleanups.ts'
 import { enrolMissing } from '../../src/engine/sweep/enrol.ts'
-import type { SweepSettings, SweepMode } from '../../src/model/sweep-settings.ts'
+import type { SweepMode } from '../../src/model/sweep-settings.ts'
 import type { ListedResource } from '../../src/providers/contract.ts'
 import type { LeaseView } from '../../src/model/wire.ts'
 import type { Store } from '../../src/store/store.ts'
 import { ann, leaseOn, leaseWhen, makeEngine } from '../support/engine.ts'
 import { everything, scriptedProvider } from '../support/scripted-provider.ts'
 import { advance, eachStore, setClock } from '../support/stores.ts'
+import { sweepsAs } from '../support/sweep-settings.ts'
 import { until } from '../support/until.ts'
 
 const t0 = Date.UTC(2026, 5, 1, 12)
@@ -28,14 +29,7 @@ eachStore('a sweep', (open) => {
     await setClock(store, t0)
     const provider = scriptedProvider()
     const settings = { mode, graceMs }
-    const of = <T>(value: T) => ({ value, origin: 'test' })
-    const sweeps = (): SweepSettings => ({
-      mode: of(settings.mode),
-      intervalMs: of(intervalMs),
-      graceMs: of(settings.graceMs),
-      reportEveryMs: of(86_400_000),
-    })
-    const engine = await makeEngine(store, provider, { sweeps })
+    const engine = await makeEngine(store, provider, { sweeps: sweepsAs(settings) })
     engines.push(engine)
     await engine.start()
     return { store, provider, engine, settings }

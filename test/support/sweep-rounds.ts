@@ -4,12 +4,13 @@ import { releaseLease } from '../../src/engine/leases/index.ts'
 import type { Certificate } from '../../src/engine/sweep/certificate.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import type { Log } from '../../src/engine/context.ts'
-import type { SweepMode, SweepSettings } from '../../src/model/sweep-settings.ts'
+import type { SweepMode } from '../../src/model/sweep-settings.ts'
 import type { LeaseView } from '../../src/model/wire.ts'
 import type { ListedResource } from '../../src/providers/contract.ts'
 import { insertBackend } from '../../src/store/backends.ts'
 import type { Store } from '../../src/store/store.ts'
 import { ann, leaseOn, leaseWhen, makeEngine } from './engine.ts'
+import { sweepsAs } from './sweep-settings.ts'
 import { scriptedProvider, type Scripted } from './scripted-provider.ts'
 import { advance, setClock } from './stores.ts'
 import { until } from './until.ts'
@@ -49,14 +50,7 @@ export const sweepRounds = async (
   await setClock(store, t0)
   const provider = given.provider ?? scriptedProvider()
   const settings = { mode: given.mode ?? 'report', graceMs: given.graceMs ?? 900_000 }
-  const of = <T>(value: T) => ({ value, origin: 'test' })
-  const sweeps = (): SweepSettings => ({
-    mode: of(settings.mode),
-    intervalMs: of(intervalMs),
-    graceMs: of(settings.graceMs),
-    reportEveryMs: of(86_400_000),
-  })
-  const engine = await makeEngine(store, provider, { sweeps, ...(given.log ? { log: given.log } : {}) })
+  const engine = await makeEngine(store, provider, { sweeps: sweepsAs(settings), ...(given.log ? { log: given.log } : {}) })
   // Off for the moment of the start, so that its own enrolment makes no sweep that a suite did not ask for.
   settings.mode = 'off'
   await engine.start()

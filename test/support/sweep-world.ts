@@ -2,7 +2,7 @@
 import { releaseLease } from '../../src/engine/leases/index.ts'
 import { requestSweep, type SweepInput } from '../../src/engine/admin/index.ts'
 import type { Engine } from '../../src/engine/engine.ts'
-import type { SweepMode, SweepSettings } from '../../src/model/sweep-settings.ts'
+import type { SweepMode } from '../../src/model/sweep-settings.ts'
 import type { LeaseView, SweepView } from '../../src/model/wire.ts'
 import type { ListedResource, Provider } from '../../src/providers/contract.ts'
 import type { Schema } from '../../src/store/schema.ts'
@@ -10,6 +10,7 @@ import type { Store } from '../../src/store/store.ts'
 import { ann, leaseOn, leaseWhen, makeEngine, root } from './engine.ts'
 import { scriptedProvider, type Scripted } from './scripted-provider.ts'
 import { advance, setClock } from './stores.ts'
+import { sweepsAs } from './sweep-settings.ts'
 
 export const t0 = Date.UTC(2026, 5, 1, 12)
 /** Named as one of this machine, so that the margin is 5 s. */
@@ -36,14 +37,7 @@ export const sweepWorld = async (
   await setClock(store, t0)
   const provider = scriptedProvider(providerName)
   const settings = { mode: given.mode ?? 'report', graceMs: given.graceMs ?? 900_000 }
-  const of = <T>(value: T) => ({ value, origin: 'test' })
-  const sweeps = (): SweepSettings => ({
-    mode: of(settings.mode),
-    intervalMs: of(900_000),
-    graceMs: of(settings.graceMs),
-    reportEveryMs: of(86_400_000),
-  })
-  const engine = await makeEngine(store, given.provider?.(provider) ?? provider, { sweeps })
+  const engine = await makeEngine(store, given.provider?.(provider) ?? provider, { sweeps: sweepsAs(settings) })
   if (given.start ?? true) {
     // Off for the moment of the start, so that its own enrolment makes no sweep that a suite did not ask for.
     settings.mode = 'off'

@@ -1,8 +1,7 @@
 /** Plans of removals: what waits for a person, and its approval. */
 import { Type } from 'typebox'
+import { planStates } from '../../model/plans.ts'
 import { closed, component, limit, may, oneOf, ref, text, textOrNull, time, timeOrNull, whole } from './kinds.ts'
-
-const states = ['waiting', 'approved', 'begun', 'dropped'] as const
 
 export const planBody = closed({
   backend: may(textOrNull({ minLength: 1, maxLength: 100, description: 'Missing or null: every backend of the project.' })),
@@ -11,7 +10,7 @@ export const planBody = closed({
 export const planQuery = closed({
   project: may(text({ minLength: 1, description: 'Only of this project.' })),
   backend: may(text({ minLength: 1, description: 'Only of this backend.' })),
-  state: may(oneOf(states, { description: 'Only in this state.' })),
+  state: may(oneOf(planStates, { description: 'Only in this state.' })),
   limit: limit(),
 })
 export const planId = closed({ id: text({ minLength: 1, description: 'The id, or at least the first 12 characters of its hash.' }) })
@@ -46,7 +45,7 @@ export const Plan = component(
     backend: text(),
     provider: text(),
     scope: text(),
-    state: oneOf(states),
+    state: oneOf(planStates),
     why: textOrNull({ description: 'Which limit it is beyond; null: a person asked for it.' }),
     removals: Type.Array(ref(PlannedRemoval)),
     pending: Type.Array(text(), { description: 'Targets that were neither begun nor dropped yet.' }),

@@ -1,10 +1,9 @@
 /** Plans for people: what would go, each with its proof. */
 import { counted } from '../../lib/counted.ts'
+import { shortPlanId } from '../../model/limits.ts'
 import type { PlanView } from '../../model/wire.ts'
 import type { Cli } from './cli.ts'
 import { printable, relative } from './text.ts'
-
-export const shortId = (id: string): string => id.slice(0, 15)
 
 const became = (plan: PlanView, target: string): string => {
   if (plan.state === 'waiting') return ''
@@ -15,7 +14,7 @@ const became = (plan: PlanView, target: string): string => {
 const nextStep = (plan: PlanView): string => {
   switch (plan.state) {
     case 'waiting':
-      return `leasehold approve ${shortId(plan.id)}   begins exactly this; what changed until then is dropped`
+      return `leasehold approve ${shortPlanId(plan.id)}   begins exactly this; what changed until then is dropped`
     case 'approved':
       return 'the next sweep begins it; "leasehold sweep" does so now'
     case 'begun':

@@ -1,6 +1,7 @@
 /** Plans of removals: made on demand, looked through, and approved by their hash (I8, case C6). */
+import { sha256 } from '../../lib/sha256.ts'
 import { LeaseholdError } from '../../model/errors.ts'
-import { planId, type PlanEntry } from '../../model/limits.ts'
+import { mostApprovable, planId, type PlanEntry } from '../../model/limits.ts'
 import type { PlanView } from '../../model/wire.ts'
 import { appendEvents } from '../../store/events.ts'
 import { listPlans as list, lockPlan, planById, plansByPrefix, type PlanRow } from '../../store/plans.ts'
@@ -8,9 +9,9 @@ import type { Session } from '../../store/store.ts'
 import { listedProject, requireApprover, requireFull, requireOperator, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { event } from '../record.ts'
-import { entriesOf, writePlan } from '../sweep/approved.ts'
+import { entriesOf, planTargets, writePlan } from '../sweep/approved.ts'
 import { dryRun } from '../sweep/dry-run.ts'
-import { sha256 } from '../sweep/findings.ts'
+import { iso, isoOrNull } from '../views.ts'
 import { eachBounded } from './bounded.ts'
 import { auditOperator } from './operator-audit.ts'
 import { askFor, backendsFor, workFor, type SweepInput } from './sweeps.ts'
@@ -18,9 +19,6 @@ import { askFor, backendsFor, workFor, type SweepInput } from './sweeps.ts'
 const atOnce = 4
 /** Of the id after `pl_`: fewer could name one that was not looked at. */
 const shortestPrefix = 12
-
-const iso = (ms: number): string => new Date(ms).toISOString()
-const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms))
 
 const view = (row: PlanRow): PlanView => ({
   id: row.id,
@@ -75,6 +73,11 @@ export const makePlans = async (context: EngineContext, actor: Actor, input: Swe
         `backend "${backend.name}" could not be listed: ${certificate.error ?? certificate.why.join('; ')}`,
       )
     if (eligible.entries.length === 0) return null
+    if (eligible.entries.length > mostApprovable)
+      throw new LeaseholdError(
+        'bad_request',
+        `backend "${backend.name}": ${eligible.entries.length} groups could be taken back, and a plan is of ${mostApprovable} at most: nobody can look through more`,
+      )
     const id = planId(eligible.entries satisfies readonly PlanEntry[], sha256)
     return context.store.write(async (tx) => {
       await writePlan(tx, work, { ...eligible, id, why: null, madeBy: actor.name })
@@ -133,13 +136,9 @@ export const approvePlan = async (context: EngineContext, actor: Actor, key: str
       .where('id', '=', id)
       .execute()
     const removals = entriesOf(row)
-    const targets = [
-      { type: 'plan', id, name: id.slice(0, 15) },
-      { type: 'backend', id: `${row.project}/${row.backend}`, name: row.backend },
-    ]
     const said = reason === '' ? 'no reason given' : reason
     const payload = { removals: removals.length, reason: said }
-    await appendEvents(tx, [event(tx, 'plan.approved', payload, { project: row.project, actor: actor.name, targets })])
+    await appendEvents(tx, [event(tx, 'plan.approved', payload, { project: row.project, actor: actor.name, targets: planTargets(row) })])
     await auditOperator(
       tx,
       actor,

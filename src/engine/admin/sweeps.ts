@@ -12,7 +12,7 @@ import { listedProject, projectFor, requireFull, requireOperator, seesProject, t
 import type { EngineContext } from '../context.ts'
 import { standingOf, subjectsOf } from '../explain/judged.ts'
 import { dryRun } from '../sweep/dry-run.ts'
-import { sweepWork, type SweepWork } from '../sweep/load.ts'
+import { unenrolledWork, type SweepWork } from '../sweep/load.ts'
 import { eachBounded } from './bounded.ts'
 import { certificateOfRow, certificateView, orphanView, pendingView, sweepRowView } from './sweep-views.ts'
 
@@ -125,26 +125,9 @@ export const requestSweep = async (
   return Promise.all(backends.map((backend) => answerOf(context, backend, since, end, signal)))
 }
 
-/** As a sweep of it would have it, whether it is enrolled or not. */
+/** @throws LeaseholdError sweep_disabled */
 export const workFor = (context: EngineContext, backend: BackendRow): SweepWork => {
-  const cleanup = {
-    id: idOf(backend),
-    project: backend.project,
-    backend: backend.name,
-    enrolled_at: 0,
-    clean_at: null,
-    clean_mode: null,
-    failures: 0,
-    listed_at: null,
-    outcome: null,
-    requested_at: null,
-    let_pass: null,
-    due_at: null,
-    lock_fence: 0,
-    lock_owner: null,
-    lock_until: null,
-  }
-  const work = sweepWork(context, cleanup, backend)
+  const work = unenrolledWork(context, backend)
   if (!work) throw new LeaseholdError('sweep_disabled', obstacleOf(context, backend) ?? `backend "${backend.name}" can not be listed`)
   return work
 }

@@ -27,7 +27,9 @@ const lastFailure = (removal: RemovalRow): HeldBack => ({
 const concludeGivenUp = (removal: RemovalRow, stops: readonly HeldBack[], mode: SweepMode): Conclusion => ({
   verdict: 'orphan',
   reason: 'orphan.gave-up',
-  text: 'It has ended, and taking it back was given up.',
+  text: isFound(removal.cause)
+    ? 'It has ended, and its removal was dropped: it was not as it had been found.'
+    : 'It has ended, and taking it back was given up.',
   heldBack: [
     ...stops,
     ...(mode === 'delete' ? [] : [{ what: `the mode is ${mode}: what sweeps find is not taken back`, until: null }]),

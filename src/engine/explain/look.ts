@@ -9,13 +9,13 @@ import { cellsNot } from '../../model/inventory.ts'
 import { resourceKey } from '../../model/removal.ts'
 import type { ScopeId } from '../../model/ids.ts'
 import type { FoundResource, ListedResource } from '../../providers/contract.ts'
-import { listBackends, type BackendRow } from '../../store/backends.ts'
+import { listBackends } from '../../store/backends.ts'
 import { rowsIn } from '../../store/bulk.ts'
 import { isOperator, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { judgeAll, seal, type Judged } from '../sweep/judge-all.ts'
 import { listScope } from '../sweep/listing.ts'
-import { policyOf, sweepWork, type SweepWork } from '../sweep/load.ts'
+import { policyOf, unenrolledWork, type SweepWork } from '../sweep/load.ts'
 import { shownMember } from '../sweep/shown.ts'
 import { withMembers, type Tokens } from './member.ts'
 import { settingsNode } from './seen.ts'
@@ -35,29 +35,6 @@ interface Key {
   location: string
   nativeId: string
 }
-
-const workFor = (context: EngineContext, backend: BackendRow): SweepWork | undefined =>
-  sweepWork(
-    context,
-    {
-      id: `${backend.project}/${backend.name}`,
-      project: backend.project,
-      backend: backend.name,
-      enrolled_at: 0,
-      clean_at: null,
-      clean_mode: null,
-      failures: 0,
-      listed_at: null,
-      outcome: null,
-      requested_at: null,
-      let_pass: null,
-      due_at: null,
-      lock_fence: 0,
-      lock_owner: null,
-      lock_until: null,
-    },
-    backend,
-  )
 
 /** The provider as it is, and a note of the one resource when its listing shows it. */
 const watched = (work: SweepWork, key: Key, seen: (one: ListedResource) => void): SweepWork => {
@@ -203,7 +180,7 @@ export const lookFor = async (context: EngineContext, actor: Actor, key: string,
   const backends = (await context.store.read((session) => listBackends(session, actor.project))).filter((one) => one.provider === provider)
   let last: Look = { kind: 'unknown', why: '' }
   for (const backend of backends) {
-    const work = workFor(context, backend)
+    const work = unenrolledWork(context, backend)
     if (!work) continue
     try {
       last = await withDeadline('the look', lookDeadlineMs, signal, (inner) =>

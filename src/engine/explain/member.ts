@@ -23,7 +23,7 @@ const tagText = ({ installation, attempt }: NonNullable<ShownMember['tags']>, at
   }`
 
 /** @param seenAt when the listing began that showed it */
-export const memberNode = (one: ShownMember, seenAt: number, attempts: Tokens): ExplanationNode => {
+const memberNode = (one: ShownMember, seenAt: number, attempts: Tokens): ExplanationNode => {
   const { createdAt, fixedAttemptToken: token, tags, attachedTo } = one
   const said = (fact: string): ExplanationNode => node('listing', seenAt, fact)
   return node('listing', seenAt, `${one.kind} ${one.nativeId}${one.state === undefined ? '' : ` is ${one.state}`}`, [

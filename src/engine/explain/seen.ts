@@ -20,7 +20,7 @@ const newestOf = async (session: Session, project: string | null, backend: strin
 }
 
 type Cell = Certificate['cells'][number]
-export const isWhole = (cell: Cell): boolean => cell.state === 'complete'
+const isWhole = (cell: Cell): boolean => cell.state === 'complete'
 
 const whyText = (cell: Cell): string => (cell.state === 'denied' ? `permission ${cell.why} is missing` : (cell.why ?? 'nobody says why'))
 

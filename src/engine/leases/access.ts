@@ -16,11 +16,12 @@ const everyMs = 60_000
 const atOnce = 16
 const remembered = 20_000
 
-const ask = async (context: EngineContext, lease: LeaseRow, identity: ResourceIdentity): Promise<string | null> => {
+const ask = async (context: EngineContext, lease: LeaseRow, identity: ResourceIdentity): Promise<string | null | undefined> => {
   const provider = providerOf(context, lease.provider)
   const refresh = provider.refreshAccess?.bind(provider)
   const backend = await context.store.read((session) => findBackend(session, lease.project, lease.backend))
-  if (!refresh || !backend) return null
+  // Nobody can be asked: what was known stays.
+  if (!refresh || !backend) return undefined
   try {
     const answer = await withDeadline(
       `refreshing the access to ${identity.nativeId}`,
@@ -56,7 +57,7 @@ export const createAccessRefresh = (context: EngineContext): ((lease: LeaseRow, 
     working++
     void ask(context, lease, identity)
       .then(async (warning) => {
-        if (warning !== lease.access_warning) await merge(context, lease, warning)
+        if (warning !== undefined && warning !== lease.access_warning) await merge(context, lease, warning)
       })
       .catch((error: unknown) => context.log.debug({ lease: lease.id, error: errorText(error) }, 'an access warning could not be noted'))
       .finally(() => {

@@ -1,7 +1,8 @@
 /** One removal in a receipt. */
 import { counted } from '../../lib/counted.ts'
 import { redact } from '../../lib/redact.ts'
-import { proofTexts, type FoundEvidence, type RemovalEvidence } from '../../model/removal-evidence.ts'
+import { proofTexts } from '../../model/ownership.ts'
+import type { FoundEvidence, RemovalEvidence } from '../../model/removal-evidence.ts'
 import { verdictReasons } from '../../model/verdict-reasons.ts'
 import type {
   ReceiptCallView,

@@ -1,22 +1,27 @@
 /** Plans between a sweep and a person: written down to be looked through, and begun once they are approved. */
 import { redact } from '../../lib/redact.ts'
-import type { PlanEntry } from '../../model/limits.ts'
+import { shortPlanId, type PlanEntry } from '../../model/limits.ts'
 import { planMs, type ApprovedPlan, type Granted } from '../../model/plans.ts'
 import type { PlannedRemoval } from '../../model/wire.ts'
 import type { ScopeId } from '../../model/ids.ts'
 import { appendEvents } from '../../store/events.ts'
 import { approvedPlans, dropOldPlans, savePlan, type PlanRow } from '../../store/plans.ts'
 import type { Session, Tx } from '../../store/store.ts'
-import { event } from '../record.ts'
+import { event, type Target } from '../record.ts'
+import { iso } from '../views.ts'
 import type { SweepWork } from './load.ts'
 import type { OrphanEntry } from './plan.ts'
 import { findingsOf } from './stood-on.ts'
 
 const mostFacts = 12
 
-export const entriesOf = (row: Pick<PlanRow, 'entries'>): PlannedRemoval[] => JSON.parse(row.entries) as PlannedRemoval[]
+/** Whom events about a plan are about. */
+export const planTargets = (row: Pick<PlanRow, 'id' | 'project' | 'backend'>): Target[] => [
+  { type: 'plan', id: row.id, name: shortPlanId(row.id) },
+  { type: 'backend', id: `${row.project}/${row.backend}`, name: row.backend },
+]
 
-const iso = (ms: number): string => new Date(ms).toISOString()
+export const entriesOf = (row: Pick<PlanRow, 'entries'>): PlannedRemoval[] => JSON.parse(row.entries) as PlannedRemoval[]
 
 const shown = (entry: OrphanEntry, finding: string | null): PlannedRemoval => {
   const { judged, quarantine } = entry.noted
@@ -98,10 +103,7 @@ export const settleGranted = async (tx: Tx, work: SweepWork, all: readonly Grant
       .where('id', '=', one.id)
       .execute()
     if (one.begin.length === 0 && one.dropped.length === 0) continue
-    const targets = [
-      { type: 'plan', id: one.id, name: one.id.slice(0, 15) },
-      { type: 'backend', id: `${row.project}/${row.backend}`, name: row.backend },
-    ]
+    const targets = planTargets(row)
     const payload = { begun: one.begin.length, dropped: one.dropped.length, pending: one.pending.length }
     await appendEvents(tx, [event(tx, 'plan.begun', payload, { project: work.backend.project, targets })])
   }

@@ -1,5 +1,6 @@
 /** What a sweep saw and concluded, sealed with its coverage: the ground on which its removals stand. */
 import { cellKey, type Guard } from '../../model/inventory.ts'
+import { shortPlanId } from '../../model/limits.ts'
 import type { Ended } from '../../model/sweep.ts'
 import type { Planned } from './plan.ts'
 import type { Inspection } from './run.ts'
@@ -28,12 +29,11 @@ const planOf = (planned: Planned | null): Certificate['plan'] => {
   const { decision } = planned
   const within = decision.kind === 'begin' ? decision.entries : []
   const removals = [...approved.flatMap((one) => one.begin), ...within].map((entry) => entry.target)
-  if (decision.kind === 'empty' && approved.length === 0) return null
   const waiting = decision.kind === 'wait' ? decision.entries.length : decision.kind === 'begin' ? decision.later.length : 0
   const whatToDo = decision.kind === 'wait' ? decision.whatToDo : null
   const why = decision.kind === 'empty' ? null : decision.why
   if (approved.length > 0) {
-    const said = `${approved.map((one) => one.id.slice(0, 15)).join(', ')}: a person approved it`
+    const said = `${approved.map((one) => shortPlanId(one.id)).join(', ')}: a person approved it`
     return {
       kind: 'begin',
       id: approved[0]?.id ?? null,

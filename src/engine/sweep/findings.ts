@@ -1,5 +1,5 @@
 /** What a sweep leaves standing: each orphan and contradiction as one durable finding, with its quarantine (orphans U6, leases R58, R59). */
-import { createHash } from 'node:crypto'
+import { sha256 } from '../../lib/sha256.ts'
 import type { FindingCode } from '../../model/codes.ts'
 import { fingerprintText, advance, type Quarantine } from '../../model/quarantine.ts'
 import { countsFor, type Inventory } from '../../model/inventory.ts'
@@ -17,8 +17,6 @@ import { event, reportFinding, resolveAbout, type Target } from '../record.ts'
 import type { Judged } from './judge-all.ts'
 import type { SweepWork } from './load.ts'
 import { shownMember } from './shown.ts'
-
-export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 const codeOf = (verdict: Verdict): FindingCode | null => {
   if (!reasonOf(verdict.reason).finding) return null

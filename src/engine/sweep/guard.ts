@@ -11,8 +11,7 @@ import type { Listing } from './listing.ts'
 import type { SweepWork } from './load.ts'
 import type { Inspected } from './run.ts'
 
-export const letPassOf = (cleanup: CleanupRow): LetPass | null =>
-  cleanup.let_pass === null ? null : (JSON.parse(cleanup.let_pass) as LetPass)
+const letPassOf = (cleanup: CleanupRow): LetPass | null => (cleanup.let_pass === null ? null : (JSON.parse(cleanup.let_pass) as LetPass))
 
 export const unreadableIn = (listing: Listing, location: string, kind: string): readonly string[] =>
   listing.unreadable.get(cellKey(location, kind)) ?? []

@@ -2,13 +2,12 @@
  * The schedule of sweeps: one row per backend. A row that is due is listed only if there is a reason to; what was found is written under the row's fence, in
  * one transaction with its events (orphans R35-R41, R76-R83).
  */
-import { sql } from 'kysely'
 import { errorText } from '../../lib/redact.ts'
 import { uuidv7Hex } from '../../lib/ids.ts'
-import { lateSurfaceMs, afterSweep, nextDue, sweepOutcome, type Ended, type SweepFacts } from '../../model/sweep.ts'
+import { mostApprovable } from '../../model/limits.ts'
+import { afterSweep, nextDue, sweepOutcome, type Ended, type SweepFacts } from '../../model/sweep.ts'
 import type { SweepMode } from '../../model/sweep-settings.ts'
 import { reasonOf } from '../../model/verdict-reasons.ts'
-import { dropCells } from '../../store/cells.ts'
 import { unlocked, stillHeld } from '../../store/due.ts'
 import { setBackendScope } from '../../store/backends.ts'
 import { lockScope, rememberScope } from '../../store/scopes.ts'
@@ -28,7 +27,8 @@ import { settleIdle } from './idle.ts'
 import { loadSweep, type SweepWork } from './load.ts'
 import { loadApproved, settleGranted, writePlan } from './approved.ts'
 import { beginPlan, beginsNow, countsIn, eligibleOrphans, planSweep, type OrphanEntry, type Planned } from './plan.ts'
-import { inspect, isDrained, type Inspected, type Inspection } from './run.ts'
+import { dropDrained, isDrained, nothingOpen } from './drain.ts'
+import { inspect, type Inspected, type Inspection } from './run.ts'
 import { deniedKindReadable } from './probe.ts'
 import { noteVanished } from './vanished.ts'
 import { noteCells, type Watermarks } from './watermarks.ts'
@@ -127,7 +127,7 @@ const planOrphans = async (
   const { decision } = plan
   if (decision.kind === 'begin')
     await beginPlan(tx, decision.entries, { ...ground, plan: { id: decision.id, size: decision.entries.length } })
-  if (decision.kind === 'wait')
+  if (decision.kind === 'wait' && decision.entries.length <= mostApprovable)
     await writePlan(tx, work, { id: decision.id, scope, entries: decision.entries, oursInScope, why: decision.why, madeBy: systemActor })
   return plan
 }
@@ -174,28 +174,6 @@ const noteStranded = (tx: Tx, work: SweepWork, stranded: Extract<Inspection, { k
     message: `the credentials of backend ${work.backend.name} now reach ${stranded.reached}; ${stranded.openRefs.length} refs are still open in ${work.backend.scope ?? 'the old account'}, and nothing is judged`,
     evidence: { reached: stranded.reached, openRefs: stranded.openRefs },
   })
-
-/**
- * A listing shows what is there now. What is still being made, looked for or taken back needs the backend's configuration, and what was closed a moment ago
- * may yet surface (orphans R40).
- */
-const nothingOpen = async (tx: Tx, work: SweepWork): Promise<boolean> => {
-  const { project, name: backend } = work.backend
-  const since = tx.now - lateSurfaceMs - work.marginMs
-  const query = sql<{ open: number }>`select
-    (select count(*) from instances where project = ${project} and backend = ${backend} and state <> 'terminated')
-    + (select count(*) from attempts where project = ${project} and backend = ${backend} and outcome in ('open', 'abandoned'))
-    + (select count(*) from removals where project = ${project} and backend = ${backend} and state <> 'gone')
-    + (select count(*) from attempts where project = ${project} and backend = ${backend} and called_at is not null and ended_at > ${since}) as open`
-  return Number((await query.execute(tx.db)).rows[0]?.open) === 0
-}
-
-/** A drained backend's row and secrets go, and with them its schedule. */
-const dropDrained = async (tx: Tx, work: SweepWork): Promise<void> => {
-  await tx.db.deleteFrom('cleanups').where('id', '=', work.cleanup.id).execute()
-  await dropCells(tx, work.backend.project, work.backend.name)
-  await tx.db.deleteFrom('backends').where('project', '=', work.backend.project).where('name', '=', work.backend.name).execute()
-}
 
 const apply = async (
   context: EngineContext,

@@ -36,6 +36,30 @@ export const sweepWork = (context: EngineContext, cleanup: CleanupRow, backend: 
   }
 }
 
+/** For a look that writes nothing: as the first sweep of the backend would have it, whether it is enrolled or not. */
+export const unenrolledWork = (context: EngineContext, backend: BackendRow): SweepWork | undefined =>
+  sweepWork(
+    context,
+    {
+      id: `${backend.project}/${backend.name}`,
+      project: backend.project,
+      backend: backend.name,
+      enrolled_at: 0,
+      clean_at: null,
+      clean_mode: null,
+      failures: 0,
+      listed_at: null,
+      outcome: null,
+      requested_at: null,
+      let_pass: null,
+      due_at: null,
+      lock_fence: 0,
+      lock_owner: null,
+      lock_until: null,
+    },
+    backend,
+  )
+
 /** Undefined: there is nothing to sweep (any more), or this binary can't list it. */
 export const loadSweep = async (context: EngineContext, id: string): Promise<SweepWork | undefined> => {
   const { cleanup, backend } = await context.store.read(async (session) => {

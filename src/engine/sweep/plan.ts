@@ -1,4 +1,5 @@
 /** From eligible orphans to removals: under limits, and only what was proved (I6, I8). */
+import { sha256 } from '../../lib/sha256.ts'
 import { isEligible } from '../../model/quarantine.ts'
 import { countsFor, type Inventory } from '../../model/inventory.ts'
 import { canariesOf, type Canary, type LimitPolicy, type PlanDecision, type PlanEntry } from '../../model/limits.ts'
@@ -10,7 +11,7 @@ import { instancesByIds } from '../../store/instances.ts'
 import type { InstanceId, Ref } from '../../model/ids.ts'
 import { openRemovals, type Ended } from '../open-removals.ts'
 import type { Noted } from './findings.ts'
-import { fingerprintOf, sha256 } from './findings.ts'
+import { fingerprintOf } from './findings.ts'
 import type { SweepWork } from './load.ts'
 import { findingsOf, stoodOn, type Ground } from './stood-on.ts'
 

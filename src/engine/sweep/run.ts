@@ -2,7 +2,6 @@
 import { withDeadline } from '../../lib/deadline.ts'
 import { errorText } from '../../lib/redact.ts'
 import type { Expectation, Inventory } from '../../model/inventory.ts'
-import { completeCell } from '../../model/inventory.ts'
 import type { VerdictReason } from '../../model/verdict-reasons.ts'
 import { usedLocations } from '../../store/attempts.ts'
 import type { EngineContext } from '../context.ts'
@@ -116,10 +115,3 @@ export const inspect = async (context: EngineContext, work: SweepWork, signal: A
     counts,
   }
 }
-
-/** Is there nothing of ours left, and is that proved? Then a deleted backend has drained (orphans R34, U7). */
-export const isDrained = (work: SweepWork, inspected: Inspected): boolean =>
-  work.backend.deleted_at !== null &&
-  inspected.oursInScope === 0 &&
-  inspected.expected === 0 &&
-  inspected.inventory.cells.every((cell) => completeCell(inspected.inventory, cell.location, cell.kind) !== null)

@@ -1,8 +1,10 @@
 /** What a removal that a sweep orders stands on, as it is kept with it: everything that its receipt tells when findings and events are long gone. */
 import { redact } from '../../lib/redact.ts'
+import { sha256 } from '../../lib/sha256.ts'
+import { seenThen } from '../../model/fresh-protection.ts'
 import type { Inventory } from '../../model/inventory.ts'
 import type { FoundEvidence } from '../../model/removal-evidence.ts'
-import type { ScopeId } from '../../model/ids.ts'
+import { rowsIn } from '../../store/bulk.ts'
 import type { Session } from '../../store/store.ts'
 import type { OrphanEntry } from './plan.ts'
 
@@ -23,21 +25,15 @@ export const findingsOf = async (
   entries: readonly OrphanEntry[],
   whose: { project: string; scope: string },
 ): Promise<Map<string, string>> => {
-  if (entries.length === 0) return new Map()
-  const rows = await session.db
-    .selectFrom('findings')
-    .select(['id', 'target_id'])
-    .where('code', '=', 'orphan')
-    .where('target_type', '=', 'resource')
-    .where('project', '=', whose.project)
-    .where('scope', '=', whose.scope as ScopeId)
-    .where(
-      'target_id',
-      'in',
-      entries.map((entry) => entry.target),
-    )
-    .where('state', '=', 'open')
-    .execute()
+  const targets = entries.map((entry) => entry.target)
+  const rows = (await rowsIn(session, 'findings', 'target_id', targets)).filter(
+    (row) =>
+      row.code === 'orphan' &&
+      row.state === 'open' &&
+      row.target_type === 'resource' &&
+      row.project === whose.project &&
+      row.scope === whose.scope,
+  )
   return new Map(rows.map((row) => [row.target_id, row.id]))
 }
 
@@ -58,12 +54,7 @@ export const stoodOn = (entry: OrphanEntry, finding: string | null, ground: Grou
       .filter((cell) => cell.location === group.location)
       .map((cell) => ({ location: cell.location, kind: cell.kind, state: cell.state.kind, resources: cell.resources })),
     plan: ground.plan,
-    members: group.members.map(({ resource, name, labels, attachedTo }) => ({
-      nativeId: resource.nativeId,
-      name,
-      labels,
-      attachedTo: [...attachedTo],
-    })),
+    members: group.members.map((member) => seenThen(member, sha256)),
     proofs: verdict.proofs,
     facts: verdict.facts.slice(0, mostFacts).map(({ fact, source, at }) => ({ fact: redact(fact), source, at })),
   }

@@ -1,44 +1,20 @@
 /** The evidence under a verdict is complete: what the listing showed, which sweeps saw it and what they could not see, settings, stops; and places by name. */
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { addFreeze, addHold } from '../../../src/engine/admin/index.ts'
-import { explainKey } from '../../../src/engine/explain/index.ts'
-import type { Engine } from '../../../src/engine/engine.ts'
 import { createLease } from '../../../src/engine/leases/index.ts'
-import type { ExplanationNodeView, ExplanationView } from '../../../src/model/wire.ts'
 import type { ListedResource } from '../../../src/providers/contract.ts'
 import { insertBackend } from '../../../src/store/backends.ts'
 import { insertProject, markProjectDeleted } from '../../../src/store/projects.ts'
 import { ann, leaseOn, root } from '../../support/engine.ts'
 import { testScope } from '../../support/scripted-provider.ts'
 import { eachStore } from '../../support/stores.ts'
-import { everyRow, long, sweepWorld, t0, type SweepWorld } from '../../support/sweep-world.ts'
+import { everyRow, long, t0, type SweepWorld } from '../../support/sweep-world.ts'
 import { until } from '../../support/until.ts'
 import { actor } from '../admin/support.ts'
-
-const never = new AbortController().signal
-const nodesOf = (node: ExplanationNodeView): ExplanationNodeView[] => [node, ...node.children.flatMap(nodesOf)]
-const facts = (view: ExplanationView): string =>
-  nodesOf(view.tree)
-    .map((node) => node.fact)
-    .join('\n')
+import { explaining, facts, nodesOf } from './support.ts'
 
 eachStore('the evidence of an explanation', (open) => {
-  const engines: Engine[] = []
-  afterEach(async () => {
-    for (const engine of engines.splice(0)) await engine.stop(0)
-  })
-  const world = async (options: Parameters<typeof sweepWorld>[1] = {}): Promise<SweepWorld> => {
-    const made = await sweepWorld(await open(), options)
-    engines.push(made.engine)
-    return made
-  }
-  const ask = async (w: SweepWorld, key: string, who = root): Promise<ExplanationView> => {
-    const view = await explainKey(w.engine.context, who, key, never)
-    for (const node of nodesOf(view.tree)) expect(node.at, node.fact).toMatch(/^\d{4}-.*Z$/)
-    return view
-  }
-  const refused = async (w: SweepWorld, key: string, who = root) =>
-    expect(explainKey(w.engine.context, who, key, never)).rejects.toMatchObject({ code: 'not_found' })
+  const { world, ask, refused } = explaining(open)
   const partial = (w: SweepWorld, why: string): void => {
     w.provider.onList = () => [{ type: 'coverage', coverage: { location: 'here', kind: 'box', state: { kind: 'partial', why }, pages: 0 } }]
   }

@@ -25,7 +25,7 @@ describe('the explanation of a verdict', () => {
       expect.stringMatching(/^ {4}machine i-1 \(box-1\) in sim-a: running, ref rabcdefghijk \[listing, .*, 1s ago\]$/),
       expect.stringMatching(/^ {4}its owner box-1 \(in_1\) is gone \[ledger, /),
       expect.stringMatching(
-        /^ {4}machine uid-1 is ours by two facts: its tags, and its immutable id, which its attempt recorded \[attempt, /,
+        /^ {4}machine uid-1 is ours by two facts: its tags, and the immutable id that the attempt recorded at its creation \[attempt, /,
       ),
       expect.stringMatching(/^ {4}the same fingerprint has stood since \[quarantine, .*, 1m 1s ago\]$/),
       expect.stringMatching(/^ {6}2 complete inventories showed it unchanged, the last one \[quarantine, .*, 1s ago\]$/),

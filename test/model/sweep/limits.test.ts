@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
@@ -13,19 +12,9 @@ import {
   type Begun,
   type Canary,
   type PlanContext,
-  type PlanEntry,
 } from '../../../src/model/limits.ts'
+import { entries, entry, hash } from './plan-entries.ts'
 
-const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
-const entry = (number: number, patch: Partial<PlanEntry> = {}): PlanEntry => ({
-  target: `simulated/sim-a/i-${number}`,
-  provider: 'simulated',
-  kind: 'machine',
-  rule: 'orphan.owner-ended',
-  fingerprint: `f${number}`,
-  ...patch,
-})
-const entries = (count: number, patch: Partial<PlanEntry> = {}): PlanEntry[] => Array.from({ length: count }, (_, i) => entry(i, patch))
 /** Trusted already, so that only the limits speak. */
 const trusted = new Map<string, Canary>([[canaryKey(entry(0)), { stage: 2, inFlight: 0 }]])
 const context = (patch: Partial<PlanContext> = {}): PlanContext => ({
@@ -172,5 +161,11 @@ describe('how far a kind of removal is trusted, by what was begun (decisions, li
     const rows = [of(3, { gone: false, failed: true }), of(1), of(2), of(4, { kind: 'disk' })]
     expect(canariesOf(rows)).toEqual(canariesOf(rows.toReversed()))
     expect(canariesOf(rows).get(canaryKey(of(0, { kind: 'disk' })))).toEqual({ stage: 1, inFlight: 0 })
+  })
+
+  it('one that waits for somebody holds no other back, and teaches nothing', () => {
+    expect(after(of(1, { gone: false, stopped: true }))).toEqual({ stage: 0, inFlight: 0 })
+    // The twin: one that is under way does hold the next ones back.
+    expect(after(of(1, { gone: false }))).toEqual({ stage: 0, inFlight: 1 })
   })
 })

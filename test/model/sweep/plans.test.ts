@@ -1,19 +1,9 @@
-import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { planId, type PlanContext, type PlanEntry } from '../../../src/model/limits.ts'
 import { approvalMs, planWith, type ApprovedPlan } from '../../../src/model/plans.ts'
+import { entries, entry, hash } from './plan-entries.ts'
 
-const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
 const now = 1_000_000
-const entry = (number: number, patch: Partial<PlanEntry> = {}): PlanEntry => ({
-  target: `simulated/sim-a/i-${number}`,
-  provider: 'simulated',
-  kind: 'machine',
-  rule: 'orphan.owner-ended',
-  fingerprint: `f${number}`,
-  ...patch,
-})
-const entries = (count: number): PlanEntry[] => Array.from({ length: count }, (_, i) => entry(i))
 const context: PlanContext = { oursInScope: 100, begunInLastDay: 0, canaries: new Map(), hash }
 const plan = (pending: readonly PlanEntry[], patch: Partial<ApprovedPlan> = {}): ApprovedPlan => ({
   id: planId(pending, hash),

@@ -7,13 +7,13 @@ import { requestSweep } from '../../../src/engine/admin/index.ts'
 import type { Engine } from '../../../src/engine/engine.ts'
 import { installationOf } from '../../../src/engine/installation.ts'
 import { processStat } from '../../../src/lib/host.ts'
-import type { SweepSettings } from '../../../src/model/sweep-settings.ts'
 import type { LeaseView, SweepView } from '../../../src/model/wire.ts'
 import { createProcessProvider } from '../../../src/providers/process/index.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { argumentsOf, initAlive, openBoxes, uniqueSleep, type Boxes } from '../../providers/process/support.ts'
 import { leaseOn, makeEngine, root } from '../../support/engine.ts'
 import { advance, eachStore, setClock } from '../../support/stores.ts'
+import { sweepsAs } from '../../support/sweep-settings.ts'
 import { until } from '../../support/until.ts'
 import { deregister, graceSeconds, long } from './support.ts'
 
@@ -40,13 +40,7 @@ describe.skipIf(process.platform !== 'linux')('real processes', () => {
       // Processes bear the real time, so the database's clock begins there.
       await setClock(store, Date.now())
       const installation = (await installationOf(store)).installation_id
-      const of = <T>(value: T) => ({ value, origin: 'test' })
-      const sweeps = (): SweepSettings => ({
-        mode: of('delete'),
-        intervalMs: of(900_000),
-        graceMs: of(graceSeconds * 1000),
-        reportEveryMs: of(86_400_000),
-      })
+      const sweeps = sweepsAs({ mode: 'delete', graceMs: graceSeconds * 1000 })
       const engine = await makeEngine(store, createProcessProvider({ dataFolder: boxes.dataFolder, installation }), { sweeps })
       undo.push(() => engine.stop(0))
       await engine.start()

@@ -9,7 +9,7 @@ import { dryRunSweep, listSweeps, requestSweep, type SweepInput } from '../../..
 import type { Engine } from '../../../src/engine/engine.ts'
 import { createLease, getLease, type CreateInput } from '../../../src/engine/leases/index.ts'
 import { hex } from '../../../src/lib/ids.ts'
-import type { SweepMode, SweepSettings } from '../../../src/model/sweep-settings.ts'
+import type { SweepMode } from '../../../src/model/sweep-settings.ts'
 import type { LeaseView, SweepView } from '../../../src/model/wire.ts'
 import type { Provider } from '../../../src/providers/contract.ts'
 import { openCloud, type Cloud, type Resource } from '../../../src/providers/simulated/cloud.ts'
@@ -22,6 +22,7 @@ import type { FindingRow } from '../../../src/store/findings.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { ann, makeEngine, root } from '../../support/engine.ts'
 import { setClock } from '../../support/stores.ts'
+import { sweepsAs } from '../../support/sweep-settings.ts'
 import { until } from '../../support/until.ts'
 import { instrument, type Call, type Hooks } from './instrumented.ts'
 
@@ -129,13 +130,7 @@ export const openCases = (): Cases => {
     const cloud = openCloud(path, () => clock.now)
     undo.push(() => cloud.close())
     const settings = { mode: given.mode ?? 'delete', graceMs: graceSeconds * 1000, reportEveryMs: 86_400_000 }
-    const of = <T>(value: T) => ({ value, origin: 'test' })
-    const sweeps = (): SweepSettings => ({
-      mode: of(settings.mode),
-      intervalMs: of(900_000),
-      graceMs: of(settings.graceMs),
-      reportEveryMs: of(settings.reportEveryMs),
-    })
+    const sweeps = sweepsAs(settings)
     const engines: Engine[] = []
     undo.push(async () => {
       await Promise.all(engines.map((engine) => engine.stop(0)))

@@ -1,0 +1,86 @@
+import { afterEach, expect, it } from 'vitest'
+import { createHeartbeat, getLease, releaseLease } from '../../src/engine/leases/index.ts'
+import type { Engine } from '../../src/engine/engine.ts'
+import { ann, leaseOn, leaseWhen, makeEngine } from '../support/engine.ts'
+import { gate, scriptedProvider, type Scripted } from '../support/scripted-provider.ts'
+import { statementsOf } from '../support/statements.ts'
+import { eachStore, setClock } from '../support/stores.ts'
+
+const t0 = Date.UTC(2026, 5, 1, 12)
+
+eachStore('the beats of a lease', (open) => {
+  const engines: Engine[] = []
+  afterEach(async () => {
+    for (const engine of engines.splice(0)) await engine.stop(0)
+  })
+  const started = async (provider: Scripted = scriptedProvider()): Promise<{ engine: Engine; provider: Scripted }> => {
+    const store = await open()
+    await setClock(store, t0)
+    const engine = await makeEngine(store, provider)
+    engines.push(engine)
+    await engine.start()
+    return { engine, provider }
+  }
+
+  it('what is wrong with the way into its box is a warning that the next read shows, and no beat fails of it (leases R25)', async () => {
+    const hold = gate()
+    const { engine, provider } = await started()
+    let warning: string | null = 'the door sticks'
+    provider.refreshAccess = async () => {
+      await hold.promise
+      return { warning }
+    }
+    const beat = createHeartbeat(engine.context)
+    const lease = await leaseOn(engine)
+    expect(await beat(ann, lease.id, {})).toMatchObject({ state: 'active', accessWarning: null })
+    hold.open()
+    await leaseWhen(engine, lease.id, (view) => view.accessWarning === 'the door sticks')
+    // Another process has asked nothing yet.
+    warning = null
+    expect((await createHeartbeat(engine.context)(ann, lease.id, {})).accessWarning).toBe('the door sticks')
+    await leaseWhen(engine, lease.id, (view) => view.accessWarning === null)
+    provider.refreshAccess = () => Promise.reject(new Error('HTTP 503'))
+    expect((await createHeartbeat(engine.context)(ann, lease.id, {})).state).toBe('active')
+    await leaseWhen(engine, lease.id, (view) => view.accessWarning === 'its access could not be refreshed: HTTP 503')
+  })
+
+  it('a warning about the way in is not written on a lease that ended meanwhile (leases R25)', async () => {
+    const [called, hold] = [gate(), gate()]
+    const { engine, provider } = await started()
+    provider.refreshAccess = async () => {
+      called.open()
+      await hold.promise
+      return { warning: 'too late' }
+    }
+    const lease = await leaseOn(engine)
+    await createHeartbeat(engine.context)(ann, lease.id, {})
+    await called.promise
+    await releaseLease(engine.context, ann, lease.id, {})
+    await leaseWhen(engine, lease.id, (view) => view.cleanup.state === 'gone')
+    hold.open()
+    const other = await leaseOn(engine)
+    await createHeartbeat(engine.context)(ann, other.id, {})
+    await leaseWhen(engine, other.id, (view) => view.accessWarning === 'too late')
+    expect((await getLease(engine.context, ann, lease.id)).accessWarning).toBeNull()
+  })
+
+  it('a beat calls no provider, and costs as many statements among many leases as alone (leases R28)', async () => {
+    const { engine, provider } = await started()
+    const beat = createHeartbeat(engine.context)
+    const lease = await leaseOn(engine)
+    const calls = provider.calls.length
+    /** The looks of the pipelines for work are not its own. */
+    const beaten = async (): Promise<string[]> =>
+      (await statementsOf(engine.context.store, () => beat(ann, lease.id, {}))).filter((text) => !/due_at/.test(text))
+    // What never changes of a lease is read with its first beat, and known after.
+    await beaten()
+    const alone = await beaten()
+    for (let i = 0; i < 20; i++) await leaseOn(engine)
+    const called = provider.calls.length
+    const amongMany = await beaten()
+    expect(alone.length).toBeGreaterThan(0)
+    expect(amongMany).toEqual(alone)
+    expect(called - calls).toBe(20)
+    expect(provider.calls.length).toBe(called)
+  })
+})
