@@ -1,26 +1,13 @@
-import { afterEach, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { createHeartbeat, getLease, releaseLease } from '../../src/engine/leases/index.ts'
-import type { Engine } from '../../src/engine/engine.ts'
-import { ann, leaseOn, leaseWhen, makeEngine } from '../support/engine.ts'
-import { gate, scriptedProvider, type Scripted } from '../support/scripted-provider.ts'
+import { ann, leaseOn, leaseWhen } from '../support/engine.ts'
+import { gate } from '../support/scripted-provider.ts'
+import { startedEngines } from '../support/lease-suite.ts'
 import { statementsOf } from '../support/statements.ts'
-import { eachStore, setClock } from '../support/stores.ts'
-
-const t0 = Date.UTC(2026, 5, 1, 12)
+import { eachStore } from '../support/stores.ts'
 
 eachStore('the beats of a lease', (open) => {
-  const engines: Engine[] = []
-  afterEach(async () => {
-    for (const engine of engines.splice(0)) await engine.stop(0)
-  })
-  const started = async (provider: Scripted = scriptedProvider()): Promise<{ engine: Engine; provider: Scripted }> => {
-    const store = await open()
-    await setClock(store, t0)
-    const engine = await makeEngine(store, provider)
-    engines.push(engine)
-    await engine.start()
-    return { engine, provider }
-  }
+  const started = startedEngines(open)
 
   it('what is wrong with the way into its box is a warning that the next read shows, and no beat fails of it (leases R25)', async () => {
     const hold = gate()

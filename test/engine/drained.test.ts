@@ -26,7 +26,7 @@ eachStore('a backend', (open) => {
   it('that was deleted is kept while an attempt of it is under way, and for as long as what it made may surface late', async () => {
     const w = await world()
     await leaseOn(w.engine, long)
-    for (const id of [...w.provider.boxes.keys()]) w.provider.boxes.delete(id)
+    w.provider.boxes.clear()
     await w.store.write((tx) => tx.db.updateTable('instances').set({ state: 'terminated', terminated_at: tx.now }).execute())
     await w.store.write((tx) => tx.db.updateTable('attempts').set({ outcome: 'absent', ended_at: tx.now }).execute())
     const hold = gate()

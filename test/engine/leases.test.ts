@@ -1,4 +1,4 @@
-import { afterEach, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import {
   createHeartbeat,
   createLease,
@@ -8,15 +8,14 @@ import {
   cancelCreate,
   settledLease,
 } from '../../src/engine/leases/index.ts'
-import type { Engine } from '../../src/engine/engine.ts'
 import { hex } from '../../src/lib/ids.ts'
 import { LeaseholdError } from '../../src/model/errors.ts'
-import { ann, leaseOn, leaseWhen, makeEngine, root } from '../support/engine.ts'
-import { gate, scriptedProvider, type Scripted } from '../support/scripted-provider.ts'
+import { ann, leaseOn, leaseWhen, root } from '../support/engine.ts'
+import { gate, scriptedProvider } from '../support/scripted-provider.ts'
+import { startedEngines, t0 } from '../support/lease-suite.ts'
 import { advance, eachStore, setClock } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 
-const t0 = Date.UTC(2026, 5, 1, 12)
 const code = async (promise: Promise<unknown>): Promise<string> => {
   try {
     await promise
@@ -28,18 +27,7 @@ const code = async (promise: Promise<unknown>): Promise<string> => {
 const requestKey = (): string => `cat_${hex(16)}`
 
 eachStore('a lease', (open) => {
-  const engines: Engine[] = []
-  afterEach(async () => {
-    for (const engine of engines.splice(0)) await engine.stop(0)
-  })
-  const started = async (provider: Scripted = scriptedProvider()): Promise<{ engine: Engine; provider: Scripted }> => {
-    const store = await open()
-    await setClock(store, t0)
-    const engine = await makeEngine(store, provider)
-    engines.push(engine)
-    await engine.start()
-    return { engine, provider }
-  }
+  const started = startedEngines(open)
 
   it('is active with its box once the provider has answered, with both clocks at their defaults (leases R4, R13-R15)', async () => {
     const { engine } = await started()
