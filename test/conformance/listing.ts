@@ -198,7 +198,7 @@ export const listingConformance = (name: string, setup: () => Promise<Conformanc
         expect(hidden).toMatchObject({ labels: null, tags: { ref: null, installation: null, attempt: null } })
       })
 
-    it('everything of many, each once, over several pages (cases J1, J2)', async () => {
+    it('everything of many, each once, over several pages (case J1, J2)', async () => {
       const ref = letterFirst(12) as Ref
       const installation = createRequest(provider, world.config).installation
       const made = []

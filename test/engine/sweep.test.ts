@@ -312,7 +312,7 @@ eachStore('a sweep', (open) => {
     expect((await openFindings(w.store)).filter((row) => row.code === 'missing')).toHaveLength(1)
   })
 
-  it('a partial or denied cell makes nothing missing (I5, cases I7, C3)', async () => {
+  it('a partial or denied cell makes nothing missing (I5, case I7, C3)', async () => {
     const w = await world('report')
     const lease = await leaseOn(w.engine, { ttlSeconds: 86_400, idleTimeoutSeconds: 86_400 })
     w.provider.boxes.delete(lease.cloudID ?? '')

@@ -98,7 +98,7 @@ eachStore('ownership', (open) => {
     await one.gone(orphan.cloudID)
   })
 
-  it('a removal that waits is for the machine with its id, never for what bears its name later (cases B6, B13, leases 8)', async () => {
+  it('a removal that waits is for the machine with its id, never for what bears its name later (case B6, B13, leases 8)', async () => {
     const one = await cases.open(await open())
     const lease = await one.lease()
     const before = one.cloud.get(lease.cloudID)
