@@ -7,6 +7,7 @@ import type { EngineContext, Log } from './context.ts'
 import { expirePipeline } from './expire.ts'
 import { installationOf } from './installation.ts'
 import { withFeed } from './feed.ts'
+import { createNewsroom } from './news.ts'
 import { createPipeline } from './pipeline.ts'
 import { provisionPipeline } from './provision.ts'
 import { removePipeline } from './remove.ts'
@@ -85,6 +86,7 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
   const enrolment = createEnrolment(context)
   const retention = createRetention(context, eventsTtlMs)
   const sealer = createSealer(context)
+  const newsroom = createNewsroom(store.news, replicaId, context.signals, log)
   let running = false
   return {
     context,
@@ -92,6 +94,7 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
     awake,
     async start() {
       await awake.start()
+      await newsroom.start()
       for (const pipeline of pipelines) pipeline.start()
       enrolment.start()
       retention.start()
@@ -104,6 +107,7 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
       await retention.stop()
       await Promise.all(pipelines.map((pipeline) => pipeline.stop(graceMs)))
       await sealer.stop()
+      await newsroom.stop()
       await awake.stop()
     },
     ready: () => running,
