@@ -111,6 +111,16 @@ const settings: Record<SettingName, { flag: string | null; text: string }> = {
     text: 'How many per cent of the groups of ours in an account one sweep may take back without a person; one removal is always allowed.',
   },
   limitPerDay: { flag: null, text: 'How many removals sweeps may begin in one account in 24 h without a person.' },
+  maxLeasesPerProject: {
+    flag: null,
+    text: 'How many live leases a project may have. One more is refused with 429 `cap_reached`, which says what to wait for. Not set: any number.',
+  },
+  maxLeasesPerOwner: {
+    flag: null,
+    text: 'How many live leases one owner (the name of a token) may have in a project. Not set: any number.',
+  },
+  maxCreatesPerProject: { flag: null, text: 'How many creates of a project may be under way at once. Not set: any number.' },
+  maxCreatesPerOwner: { flag: null, text: 'How many creates of one owner in a project may be under way at once. Not set: any number.' },
   fourEyes: { flag: null, text: 'On: nobody approves a plan that they made themselves.' },
   project: { flag: '--project', text: 'The project of new leases. Not set: the project of the token, else `default`.' },
 }

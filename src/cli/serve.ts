@@ -100,6 +100,12 @@ export const serve = async ({ settings, sweeps }: ServeOptions): Promise<void> =
       sharePercent: settings.limitSharePercent.value,
       perDay: settings.limitPerDay.value,
     },
+    caps: {
+      leasesPerProject: settings.maxLeasesPerProject.value,
+      leasesPerOwner: settings.maxLeasesPerOwner.value,
+      createsPerProject: settings.maxCreatesPerProject.value,
+      createsPerOwner: settings.maxCreatesPerOwner.value,
+    },
     fourEyes: settings.fourEyes.value,
     sweepSettings: (provider) => sweeps.get(provider) ?? withoutProvider(provider),
   })

@@ -2,6 +2,7 @@
 import type { InstallationRow } from '../store/installation.ts'
 import type { Store } from '../store/store.ts'
 import type { Provider } from '../providers/contract.ts'
+import type { AdmissionCaps } from '../model/admission.ts'
 import type { SweepSettings } from '../model/sweep-settings.ts'
 import type { LimitPolicy } from '../model/limits.ts'
 import type { Signals } from './signals.ts'
@@ -28,6 +29,8 @@ export interface EngineContext {
   sweepSettings(provider: string): SweepSettings
   /** How much sweeps may take back without a person (I8). */
   limits: LimitPolicy
+  /** How many leases and creates projects and owners may have. */
+  caps: AdmissionCaps
   /** Bars approving one's own plan. */
   fourEyes: boolean
   /** After a stall of this process: the deadlines that fell into it are moved first (decisions 1). Undefined when there was none. */

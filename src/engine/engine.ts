@@ -15,6 +15,7 @@ import { describeSelf, type Self } from './replica.ts'
 import { createRetention } from './retain.ts'
 import { createSealer } from './seal.ts'
 import { createSignals } from './signals.ts'
+import { noCaps, type AdmissionCaps } from '../model/admission.ts'
 import { defaultEventsTtlSeconds } from '../model/config.ts'
 import { defaultLimits, type LimitPolicy } from '../model/limits.ts'
 import { sweepSettings, type SweepSettings } from '../model/sweep-settings.ts'
@@ -36,6 +37,8 @@ export interface EngineOptions {
   sweepSettings?: (provider: string) => SweepSettings
   /** Default: those of decisions. */
   limits?: LimitPolicy
+  /** Default: none. */
+  caps?: AdmissionCaps
   fourEyes?: boolean
   /** How long events are kept, in ms; 0 or less: they are logged and not stored (orphans R86). Default: 30 days. */
   eventsTtlMs?: number
@@ -71,6 +74,7 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
     signals: createSignals(),
     sweepSettings: options.sweepSettings ?? defaultSweepSettings,
     limits: options.limits ?? defaultLimits,
+    caps: options.caps ?? noCaps,
     fourEyes: options.fourEyes ?? false,
     awake: () => awake.awake(),
   }

@@ -22,6 +22,7 @@ export const errorCodes = {
   unsupported_media_type: { status: 415, text: 'The body must be JSON.' },
   backend_unavailable: { status: 424, text: 'No usable backend for this project and provider.' },
   create_failed: { status: 424, text: 'The provider could not make the box.' },
+  cap_reached: { status: 429, text: 'The project or the owner has as many leases, or creates under way, as it may have.' },
   rate_limited: { status: 429, text: 'Too many requests.' },
   internal: { status: 500, text: 'Something went wrong here; the log has more.' },
   not_ready: { status: 503, text: 'The coordinator is starting or stopping.' },

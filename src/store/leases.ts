@@ -32,14 +32,20 @@ export const liveLeasesBySlug = (session: Session, slug: string, project: string
     .$if(project !== null, (query) => query.where('project', '=', project as string))
     .execute()
 
+/** Written into the statement, as the index of live leases is: with parameters SQLite would look at every lease that a project ever had. */
+const isLiveText = sql<boolean>`state in ('provisioning', 'active')`
+
 export const slugIsLive = async (session: Session, project: string, slug: string): Promise<boolean> =>
   (await session.db
     .selectFrom('leases')
     .select('id')
     .where('project', '=', project)
     .where('slug', '=', slug)
-    .where('state', 'in', ['provisioning', 'active'])
+    .where(isLiveText)
     .executeTakeFirst()) !== undefined
+
+export const liveLeases = (session: Session, project: string): Promise<Pick<LeaseRow, 'owner' | 'state' | 'expires_at'>[]> =>
+  session.db.selectFrom('leases').select(['owner', 'state', 'expires_at']).where('project', '=', project).where(isLiveText).execute()
 
 export interface LeaseFilter {
   project: string | null
