@@ -9,6 +9,7 @@ import { makeEngine } from '../support/engine.ts'
 import { gate, scriptedProvider } from '../support/scripted-provider.ts'
 import { eachStore, setClock } from '../support/stores.ts'
 import { until } from '../support/until.ts'
+import { insertProject } from '../../src/store/projects.ts'
 import { insertRows } from '../store/rows.ts'
 
 const t0 = 1_780_000_000_000
@@ -199,6 +200,35 @@ eachStore('a pipeline', (open, database) => {
     expect(running).toBe(1)
     slow.open()
     await until(async () => (await errors(store))[0] === 'done', 'the slow one too')
+  })
+
+  it('one project’s thousand due rows, each of which hangs, keep no place from another’s', async () => {
+    const store = await open()
+    await setClock(store, t0)
+    const hung = gate()
+    await store.write(async (tx) => {
+      for (const name of ['many', 'few']) await insertProject(tx, name)
+      // The other's rows are the last to have come due.
+      await insertRows(tx, 'removals', 1_010, (n) => ({
+        project: n <= 1_000 ? 'many' : 'few',
+        due_at: n <= 1_000 ? t0 - 1_010 + n : t0,
+      }))
+    })
+    const done: string[] = []
+    run(
+      await contextOn(store),
+      async (held) => {
+        if (held.project === 'many') await hung.promise
+        await apply(store, held, 'done')
+        done.push(held.id)
+      },
+      { capacity: 50 },
+    )
+    const few = Array.from({ length: 10 }, (_, i) => `rm_${1_001 + i}`)
+    await until(() => few.every((id) => done.includes(id)), 'the few are done')
+    expect(done).toHaveLength(10)
+    hung.open()
+    await until(() => done.length === 1_010, 'the many are done too', 60_000)
   })
 
   it('stop takes nothing new and waits for what is in work', async () => {
