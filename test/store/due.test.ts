@@ -44,7 +44,7 @@ eachStore('the queue in a table', (open, database) => {
     await setClock(store, t0 + lockMs - 1)
     expect(await lock(store, 'b')).toEqual([])
     await setClock(store, t0 + lockMs)
-    expect(await lock(store, 'b')).toEqual([{ id: 'lh_000000000001', fence: 2 }])
+    expect(await lock(store, 'b')).toMatchObject([{ id: 'lh_000000000001', fence: 2 }])
     // The first one has lost it: it extends nothing and holds nothing (I3).
     const held = [first as Locked]
     expect(await store.write((tx) => extendLocks(tx, 'leases', held, 'a', lockMs))).toEqual(new Set())
