@@ -32,6 +32,18 @@ export const liveLeasesBySlug = (session: Session, slug: string, project: string
     .$if(project !== null, (query) => query.where('project', '=', project as string))
     .execute()
 
+/** Of all that ever had it, the newest; live ones are found by `liveLeasesBySlug`. */
+export const newestLeaseBySlug = (session: Session, slug: string, project: string | null): Promise<LeaseRow | undefined> =>
+  session.db
+    .selectFrom('leases')
+    .selectAll()
+    .where('slug', '=', slug)
+    .$if(project !== null, (query) => query.where('project', '=', project as string))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+
 export const slugIsLive = async (session: Session, project: string, slug: string): Promise<boolean> =>
   (await session.db
     .selectFrom('leases')

@@ -116,6 +116,7 @@ eachStore('sweeps on demand', (open) => {
       id: null,
       state: 'dry-run',
       outcome: 'unsettled',
+      why: ['1 deletion would begin'],
       verdicts: { 'orphan.owner-ended': 1 },
       plan: { kind: 'begin', removals: [key] },
     })
@@ -123,6 +124,7 @@ eachStore('sweeps on demand', (open) => {
     // The twin: the sweep itself writes, and does what was said.
     const real = await w.sweep(0)
     expect(real.plan).toEqual(view?.plan)
+    expect(real.why).toEqual(['1 deletion is in progress'])
     expect(await everyRow(w.store)).not.toEqual(before)
   })
 
