@@ -1,6 +1,7 @@
 /** A holder's right to an instance. Ended rows stay as evidence (leases R12). */
 import { sql, type Selectable } from 'kysely'
 import { rowsIn } from './bulk.ts'
+import { leaseCondition, type ReportConditions } from './report-conditions.ts'
 import type { LeaseId } from '../model/ids.ts'
 import type { LeaseState } from '../model/wire.ts'
 import type { CreateRequestsTable, LeasesTable } from './schema.ts'
@@ -58,17 +59,21 @@ export interface LeaseFilter {
   states: readonly LeaseState[] | null
   provider: string | null
   owner: string | null
+  report?: ReportConditions
   limit: number
 }
 
-const filtered = (session: Session, filter: LeaseFilter) =>
-  session.db
+const filtered = (session: Session, filter: LeaseFilter) => {
+  const report = filter.report === undefined ? null : leaseCondition(session.dialect, filter.report)
+  return session.db
     .selectFrom('leases')
     .selectAll()
     .$if(filter.project !== null, (query) => query.where('project', '=', filter.project as string))
     .$if(filter.states !== null, (query) => query.where('state', 'in', filter.states as LeaseState[]))
     .$if(filter.provider !== null, (query) => query.where('provider', '=', filter.provider as string))
     .$if(filter.owner !== null, (query) => query.where('owner', '=', filter.owner as string))
+    .$if(report !== null, (query) => query.where(report as NonNullable<typeof report>))
+}
 
 /** Newest first. */
 export const listLeases = (session: Session, filter: LeaseFilter): Promise<LeaseRow[]> =>

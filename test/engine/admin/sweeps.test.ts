@@ -179,7 +179,7 @@ eachStore('sweeps on demand', (open) => {
     const context = w.engine.context
     expect((await listSweeps(context, root, { limit: 10 })).map((one) => one.project).toSorted()).toEqual(['default', 'other'])
     expect((await listSweeps(context, actor('user', 'other'), { limit: 10 })).map((one) => one.project)).toEqual(['other'])
-    expect(await listSweeps(context, root, { project: 'other', backend: 'nope', limit: 10 })).toEqual([])
+    await expect(listSweeps(context, root, { project: 'other', backend: 'nope', limit: 10 })).rejects.toMatchObject({ code: 'bad_request' })
     await expect(getSweep(context, actor('user', 'other'), mine.id ?? '')).rejects.toMatchObject({ code: 'not_found' })
     expect((await getSweep(context, actor('user', 'default'), mine.id ?? '')).id).toBe(mine.id)
   })
@@ -193,7 +193,7 @@ eachStore('sweeps on demand', (open) => {
     expect(await of({ code: ['orphan', 'missing'] })).toEqual(['orphan'])
     expect(await of({ code: ['missing'] })).toEqual([])
     expect(await of({ backend: 'local' })).toEqual(['orphan'])
-    expect(await of({ backend: 'nope' })).toEqual([])
+    await expect(of({ backend: 'nope' })).rejects.toMatchObject({ code: 'bad_request' })
     const [finding] = await listFindings(context, root, { limit: 10 })
     expect(finding).toMatchObject({
       backend: 'local',
