@@ -1,6 +1,7 @@
 /** `leasehold status [ID]`: one lease, or the coordinator itself. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
+import { circuitText } from '../model/sweep.ts'
 import type { LeaseView, StatusView } from '../model/wire.ts'
 import { keepClaims, settleAll } from './support/claim-keeper.ts'
 import { act, type Cli, type Flags } from './support/cli.ts'
@@ -95,10 +96,7 @@ const describeCoordinator = (cli: Cli, url: string, status: StatusView): string 
     ['removals', counts(status.counts.removals)],
     ['open findings', status.counts.findings],
     ['frozen', status.freezes.map(({ scope, reason }) => `${scope === '*' ? 'everything' : scope} (${reason})`).join(', ')],
-    ...status.circuits.map((one): [string, string] => [
-      'circuit',
-      `${printable(one.scope)}: ${one.failures} listings in a row failed${one.openUntil === null ? '' : `, left alone until ${one.openUntil} (${relative(one.openUntil, now)})`}: ${printable(one.error)}`,
-    ]),
+    ...status.circuits.map((one): [string, string] => ['circuit', printable(`${one.scope}: ${circuitText(one)}`)]),
   ])
   const replicas = cli.table(
     [

@@ -46,7 +46,10 @@ export const eventCodes = {
     'warning',
     (p) => `Attempt ${p.number} found by its ref as ${p.cloudId}: ${p.verdict === 'adopt' ? 'adopted' : 'taken back'}`,
   ),
-  'attempt.absent': entry<{ number: number }>('info', (p) => `Attempt ${p.number} proved absent`),
+  'attempt.absent': entry<{ number: number }>(
+    'info',
+    (p) => `Attempt ${p.number} ended: nothing that it may have made exists, which is proved`,
+  ),
   'attempt.late': entry<{ number: number; cloudId: string }>(
     'warning',
     (p) => `Attempt ${p.number} surfaced late as ${p.cloudId}, to be removed`,

@@ -112,6 +112,10 @@ const holderOf = (evidence: RefEvidence): 'held.live-lease' | 'held.retained' | 
   return evidence.lease.retained ? 'held.retained' : null
 }
 
+/** Is what the instance is bound to being taken back? */
+const isEnding = ({ instance, removals }: RefEvidence, bound: AttemptEvidence): boolean =>
+  instance?.state === 'terminating' && instance.gaveUpAt === null && removals.some((one) => one.open && one.attemptId === bound.id)
+
 /** Is the group what the bound attempt recorded, or what is left of it without its owner resource? */
 const isBoundGroup = (group: Group, bound: AttemptEvidence): boolean =>
   group.owner !== null
@@ -263,6 +267,9 @@ const judgeCandidate = (one: Case): Verdict => {
     : fact('ledger', evidence.readAt, `its owner ${ledger.ownerName} (${ledger.ownerId}) is gone`)
   // What an active instance has was answered above; here a lease outranks an instance that says it has ended (I10).
   const holder = instance && isActive(instance) ? null : holderOf(evidence)
+  // A lease whose clock ran out is live by its row until its removal succeeds: where that keeps failing nothing contradicts anything.
+  if (holder === 'held.live-lease' && bound && isBoundGroup(group, bound) && isEnding(evidence, bound))
+    return conclude('inFlight.terminating', [listed, state, fact('removal', evidence.readAt, 'its removal was ordered, and is tried on')])
   if (holder !== null && bound && isBoundGroup(group, bound))
     return conclude(holder, [listed, state, fact('lease', evidence.readAt, `lease ${evidence.lease?.id} is ${evidence.lease?.state}`)])
   const underWay = judgeUnderWay(one)

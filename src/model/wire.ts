@@ -63,6 +63,8 @@ export interface LeaseView {
   provisioningResourceMayExist: boolean
   accessWarning: string | null
   cleanup: CleanupView
+  /** Which of the filters that were asked can not be answered for it; there only in a list that was filtered, while it says something. */
+  unknown?: string[]
   // The flat names of leases 2.1, read from the same removal row; present only while they say something (leases R41).
   cleanupAttempts?: number
   cleanupError?: string
@@ -107,6 +109,8 @@ export interface InstanceView {
   /** Why the newest removal of it has not succeeded; null: there is none, or nothing failed. */
   removalError: string | null
   attempts: AttemptView[]
+  /** As on a lease. */
+  unknown?: string[]
 }
 
 export interface AttemptView {
@@ -180,6 +184,8 @@ export interface HoldView {
   /** null: until removed. */
   until: string | null
   removedAt: string | null
+  /** Only in the answer to adding one on what nobody has seen yet. */
+  warning?: string
 }
 export interface FreezeView {
   /** `*` stops every scope. */
@@ -215,6 +221,8 @@ export interface FindingView {
   lastSeenAt: string
   timesSeen: number
   resolvedAt: string | null
+  /** As on a lease. */
+  unknown?: string[]
 }
 export interface AuditRow {
   leaseID: string

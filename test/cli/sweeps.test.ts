@@ -95,6 +95,51 @@ describe('sweep, orphans, sweeps and explain', () => {
     expect((await box.run(['orphans', '--code', 'missing'])).err).toBe('leasehold: no findings of sweeps\n')
   })
 
+  it('orphans, findings, list and instances take the same filters, and a misspelt one is exit 2 with what there is', async () => {
+    const ids = async (...argv: string[]) => (await json<{ id: string }[]>(...argv)).length
+    expect(await ids('orphans', '--owner', 'admin', '--kind', 'box', '--project', 'default')).toBe(1)
+    expect(await ids('orphans', '--label', 'team=nobody')).toBe(0)
+    expect(await ids('orphans', '--older-than', '2d')).toBe(0)
+    expect(await ids('orphans', '--older-than', '1s')).toBe(1)
+    expect(await ids('findings', '--owner', 'admin', '--state', 'open')).toBe(1)
+    expect(await ids('list', '--kind', 'box', '--older-than', '1m')).toBe(1)
+    expect(await ids('admin', 'leases', '--label', 'team=nobody')).toBe(0)
+    expect(await ids('instances', '--owner', 'admin', '--older-than', '1m')).toBe(1)
+    for (const [argv, said] of [
+      [['orphans', '--backend', 'nope'], 'no backend "nope" is known here; there is local'],
+      [['sweeps', '--backend', 'nope'], 'no backend "nope" is known here; there is local'],
+      [['orphans', '--project', 'nope'], 'no project "nope" is known here; there is default, other'],
+      [['list', '--owner', 'nope'], 'nobody of the name "nope" is known here; there is admin'],
+      [['list', '--provider', 'nope'], 'no provider "nope" is known here; there is process'],
+      [['instances', '--kind', 'nope'], 'no kind "nope" is known here; there is box'],
+      [['instances', '--state', 'nope'], 'state'],
+      [['findings', '--state', 'nope'], 'state'],
+      [['orphans', '--code', 'nope'], 'code'],
+      [['orphans', '--label', 'team'], '--label must be key=value'],
+      [['orphans', '--older-than', '2'], 'unit'],
+      [['sweep', '--owner', 'admin'], 'unknown option'],
+    ] as const) {
+      const { status, out, err } = await box.run([...argv])
+      expect([argv, status, out]).toEqual([argv, 2, ''])
+      expect(err).toContain(said)
+    }
+  })
+
+  it('what a filter can not answer is in the table with what is unknown, and counted', async () => {
+    await store.write((tx) => tx.db.updateTable('instances').set({ lease_id: null }).execute())
+    const { out, err } = await box.run(['instances', '--owner', 'admin'])
+    expect(out).toMatch(/ UNKNOWN *$/m)
+    expect(out).toMatch(/ owner *$/m)
+    expect(err).toBe('leasehold: 1 of 1 row is shown although the owner is not known\n')
+    expect(await json('instances', '--owner', 'admin')).toMatchObject([{ unknown: ['owner'] }])
+    await store.write((tx) =>
+      tx.db
+        .updateTable('instances')
+        .set({ lease_id: leaseId as never })
+        .execute(),
+    )
+  })
+
   it('sweeps lists certificates, and shows one whole', async () => {
     const [sweep] = await json<SweepView[]>('sweeps', '--limit', '1')
     const { out } = await box.run(['sweeps'])

@@ -143,6 +143,33 @@ eachStore('a sweep', (open) => {
     await until(() => !w.provider.boxes.has(box.resource.nativeId), 'the orphan is removed at its second complete sighting')
   })
 
+  it('a listing of which no page of any cell arrives has failed, and is put off as one that raised (orphans R22, R79, leases R60, case orphan 10)', async () => {
+    const w = await world('report')
+    await orphanOn(w)
+    await nextSweep(w)
+    const nothing = (pages: number) => () => [
+      {
+        type: 'coverage' as const,
+        coverage: { location: 'here', kind: 'box', state: { kind: 'partial' as const, why: 'HTTP 503' }, pages },
+      },
+    ]
+    w.provider.onList = nothing(0)
+    const failed = await nextSweep(w)
+    expect(failed?.outcome).toBe('failed')
+    expect(JSON.parse(failed?.certificate ?? '{}')).toMatchObject({
+      error: 'nothing could be listed: HTTP 503',
+      why: ['the listing failed'],
+      cells: [{ state: 'partial', pages: 0 }],
+    })
+    const circuit = () => w.store.read(({ db }) => db.selectFrom('circuits').selectAll().executeTakeFirst())
+    expect([(await cleanup(w.store)).failures, (await circuit())?.failures]).toEqual([1, 1])
+    expect((await openFindings(w.store))[0]).toMatchObject({ code: 'orphan', complete_sightings: 1 })
+    // The twin: with one page it is a listing with gaps (orphans R77).
+    w.provider.onList = nothing(1)
+    expect((await nextSweep(w))?.outcome).toBe('unsettled')
+    expect([(await cleanup(w.store)).failures, await circuit()]).toEqual([0, undefined])
+  })
+
   it('a change starts the quarantine afresh, and so does its reversal (leases R58, R59)', async () => {
     const w = await world('delete', 3 * intervalMs)
     const { box } = await orphanOn(w)

@@ -4,7 +4,22 @@ import { createFeedWatch, getInstance, listFindings, listInstances, readFeed } f
 import { errorText } from '../../lib/redact.ts'
 import { answers, untilGone, type Api, type Wiring } from '../app.ts'
 import { waitSeconds } from '../schemas/admin.ts'
-import { answer, closed, defaultLimit, expected, limit, may, nothing, oneOf, ref, text, whole } from '../schemas/kinds.ts'
+import {
+  answer,
+  closed,
+  countUnknown,
+  defaultLimit,
+  expected,
+  limit,
+  may,
+  nothing,
+  oneOf,
+  ref,
+  reportFilters,
+  text,
+  unknownCount,
+  whole,
+} from '../schemas/kinds.ts'
 import { findingFilters } from '../schemas/sweeps.ts'
 import { Event, Finding, Instance, instanceStates } from '../schemas/views.ts'
 
@@ -31,13 +46,16 @@ export const readRoutes = (app: Api, { context, closing }: Wiring): void => {
         operationId: 'listInstances',
         summary: 'List instances, newest first',
         tags,
-        querystring: closed({ state: may(oneOf(instanceStates)), project, limit: limit() }),
-        response: answers({ 200: answer('The instances that this token may see.', { instances: Type.Array(ref(Instance)) }) }),
+        querystring: closed({ state: may(oneOf(instanceStates)), project, ...reportFilters, limit: limit() }),
+        response: answers({
+          200: answer('The instances that this token may see.', { instances: Type.Array(ref(Instance)), unknown: unknownCount() }),
+        }),
       },
     },
-    async (request) => ({
-      instances: await listInstances(context, request.actor, { ...request.query, limit: request.query.limit ?? defaultLimit }),
-    }),
+    async (request) => {
+      const instances = await listInstances(context, request.actor, { ...request.query, limit: request.query.limit ?? defaultLimit })
+      return { instances, unknown: countUnknown(instances) }
+    },
   )
 
   app.get(
@@ -62,13 +80,14 @@ export const readRoutes = (app: Api, { context, closing }: Wiring): void => {
         operationId: 'listFindings',
         summary: 'List findings, last seen first',
         tags,
-        querystring: closed({ state: may(oneOf(['open', 'resolved'])), ...findingFilters, project, limit: limit() }),
-        response: answers({ 200: answer('What needs time or a person.', { findings: Type.Array(ref(Finding)) }) }),
+        querystring: closed({ state: may(oneOf(['open', 'resolved'])), ...findingFilters, ...reportFilters, project, limit: limit() }),
+        response: answers({ 200: answer('What needs time or a person.', { findings: Type.Array(ref(Finding)), unknown: unknownCount() }) }),
       },
     },
-    async (request) => ({
-      findings: await listFindings(context, request.actor, { ...request.query, limit: request.query.limit ?? defaultLimit }),
-    }),
+    async (request) => {
+      const findings = await listFindings(context, request.actor, { ...request.query, limit: request.query.limit ?? defaultLimit })
+      return { findings, unknown: countUnknown(findings) }
+    },
   )
 
   app.get(

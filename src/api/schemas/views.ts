@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { leaseStates, roles, type ErrorAnswer as ErrorView, type QuarantineView } from '../../model/wire.ts'
 import { errorCodes } from '../../model/errors.ts'
-import { anything, component, flag, numbers, oneOf, ref, text, textOrNull, time, timeOrNull, whole } from './kinds.ts'
+import { anything, component, flag, may, numbers, oneOf, ref, text, textOrNull, time, timeOrNull, unknowns, whole } from './kinds.ts'
 
 export const instanceStates = ['pending', 'provisioning', 'idle', 'busy', 'terminating', 'terminated'] as const
 const levels = ['info', 'warning', 'error'] as const
@@ -60,6 +60,7 @@ export const Instance = component(
     gaveUpAt: timeOrNull(),
     removalError: textOrNull(),
     attempts: Type.Array(ref(Attempt)),
+    unknown: unknowns(),
   },
   'The record that provisions.',
 )
@@ -108,6 +109,7 @@ export const Finding = component(
     lastSeenAt: time(),
     timesSeen: whole(),
     resolvedAt: timeOrNull(),
+    unknown: unknowns(),
   },
   'Something that was seen and needs time or a person.',
 )
@@ -159,6 +161,7 @@ export const Hold = component(
     createdAt: time(),
     until: timeOrNull(),
     removedAt: timeOrNull(),
+    warning: may(text({ description: 'Of one just added on what nobody has seen yet.' })),
   },
   'A person\'s "not this": what it is on is not removed.',
 )

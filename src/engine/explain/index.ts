@@ -16,7 +16,7 @@ import { explainFinding } from './finding.ts'
 import { lookFor } from './look.ts'
 import { loadOwner, type Owner } from './owner.ts'
 import { ownerNodes } from './owner-tree.ts'
-import { resolveKey, type Named } from './resolve.ts'
+import { resolveEndedSlug, resolveKey, type Named } from './resolve.ts'
 import { explainProject, explainScope } from './places.ts'
 import { ownerSeenNode } from './seen.ts'
 import { explainBackend, explainEvent, explainHold, explainSweep } from './things.ts'
@@ -89,7 +89,7 @@ const tell = async (session: Session, context: EngineContext, actor: Actor, name
     case 'finding':
       return explainFinding(session, context, named.row, now)
     case 'sweep':
-      return explainSweep(session, named.row)
+      return explainSweep(session, named.row, now)
     case 'hold':
       return explainHold(named.row, now)
     case 'event':
@@ -118,7 +118,10 @@ const visible = (actor: Actor, told: Pick<Told, 'project'>): boolean =>
 export const explainKey = async (context: EngineContext, actor: Actor, key: string, signal: AbortSignal): Promise<ExplanationView> => {
   requireFull(actor)
   const now = await context.store.now()
-  const told = await context.store.read(async (session) => tell(session, context, actor, await resolveKey(session, actor, key, now), now))
+  const told = await context.store.read(async (session) => {
+    const named = await resolveKey(session, actor, key, now)
+    return tell(session, context, actor, named.kind === 'nothing' ? await resolveEndedSlug(session, actor, key) : named, now)
+  })
   if (told) {
     if (!visible(actor, told)) throw notFound(key, '')
     return view(key, told, now)

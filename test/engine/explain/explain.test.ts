@@ -85,7 +85,7 @@ eachStore('explain', (open) => {
     expect(await ask(w, lease.id)).toMatchObject({ verdict: 'tracked' })
   })
 
-  it('an ended lease is gone, by its id and not by its slug', async () => {
+  it('an ended lease is gone, by its id and by its slug', async () => {
     const w = await world()
     const lease = await leaseOn(w.engine, { ...long, slug: 'calm-otter' })
     await releaseLease(w.engine.context, ann, lease.id, {})
@@ -95,7 +95,28 @@ eachStore('explain', (open) => {
     expect(facts(view)).toMatch(/the removal of .* was about to be asked for\nthe provider answered gone/)
     expect(await ask(w, (await removalOf(w, lease.ref)).id)).toMatchObject({ type: 'removal', verdict: 'gone' })
     expect(await ask(w, lease.cloudID ?? '')).toMatchObject({ type: 'resource', verdict: 'gone' })
-    await refused(w, 'calm-otter')
+    expect(await ask(w, 'calm-otter')).toMatchObject({ type: 'lease', subject: expect.stringContaining(lease.id), verdict: 'gone' })
+    await refused(w, 'calm-otters')
+  })
+
+  it('of several leases that had a slug it tells of the live one, else of the newest, and of none of another project', async () => {
+    const w = await world()
+    const first = await leaseOn(w.engine, { ...long, slug: 'calm-otter' })
+    await releaseLease(w.engine.context, ann, first.id, {})
+    await w.advance(1)
+    const second = await leaseOn(w.engine, { ...long, slug: 'calm-otter', keep: true })
+    expect(await ask(w, 'calm-otter')).toMatchObject({ verdict: 'tracked', subject: expect.stringContaining(second.id) })
+    await releaseLease(w.engine.context, ann, second.id, {})
+    // A retained one: what a person most wants to look at, and no live lease.
+    expect(await ask(w, 'calm-otter')).toMatchObject({
+      verdict: 'held',
+      reason: 'held.retained',
+      subject: expect.stringContaining(second.id),
+    })
+    await w.store.write((tx) => insertProject(tx, 'other'))
+    await refused(w, 'calm-otter', actor('operator', 'other'))
+    await w.store.write((tx) => insertProject(tx, 'calm-otter'))
+    expect(await ask(w, 'calm-otter')).toMatchObject({ type: 'project' })
   })
 
   it('a retained box is held by the release that kept it', async () => {
