@@ -12,6 +12,9 @@ export interface Signals {
   changed(leaseId: string): void
   /** Resolves at the next change of the lease, or after `ms`. */
   nextChange(leaseId: string, ms: number): Promise<void>
+  /** This process has forked its database. */
+  forked(): void
+  onForked(listener: () => void): void
 }
 
 export const createSignals = (): Signals => {
@@ -22,7 +25,12 @@ export const createSignals = (): Signals => {
     map.set(key, known)
     return known
   }
+  const forkListeners: (() => void)[] = []
   return {
+    forked: () => {
+      for (const listener of forkListeners) listener()
+    },
+    onForked: (listener) => void forkListeners.push(listener),
     wake: (pipeline) => {
       for (const listener of wakers.get(pipeline) ?? []) listener()
     },
