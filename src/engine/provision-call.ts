@@ -6,7 +6,7 @@ import type { CreateOutcome, Provider, ResourceIdentity } from '../providers/con
 import { pinInstallation } from '../store/installation.ts'
 import { currentKey } from '../store/keys.ts'
 import { attemptById, identityColumns, updateAttempt, type AttemptRow } from '../store/attempts.ts'
-import { unlocked } from '../store/due.ts'
+import { stillHeld, unlocked } from '../store/due.ts'
 import { appendEvents } from '../store/events.ts'
 import { instancesByIds } from '../store/instances.ts'
 import { leaseById } from '../store/leases.ts'
@@ -18,6 +18,9 @@ import { bind } from './provision-bound.ts'
 import { giveUp } from './provision-end.ts'
 import { reload, type ProvisionWork } from './provision-load.ts'
 import { event, instanceTarget, leaseTarget } from './record.ts'
+
+/** How long a process takes to begin anew after a fork. */
+const beginsAnewMs = 2_000
 
 export interface Caller {
   replicaId: string
@@ -34,7 +37,15 @@ export interface Caller {
  */
 export const beginCall = async (tx: Tx, held: Held, work: ProvisionWork, caller: Caller): Promise<{ mac: string | null } | null> => {
   const own = await pinInstallation(tx)
-  if (own?.installation_id !== caller.installation) return null
+  if (own?.installation_id !== caller.installation) {
+    if ((await stillHeld(tx, 'instances', [held])).size > 0)
+      await tx.db
+        .updateTable('instances')
+        .set(unlocked(tx.now + beginsAnewMs))
+        .where('id', '=', work.instance.id)
+        .execute()
+    return null
+  }
   const fresh = await reload(tx, held, work)
   if (!fresh?.attempt || fresh.attempt.id !== work.attempt?.id || fresh.attempt.outcome !== 'open' || fresh.attempt.called_at !== null)
     return null

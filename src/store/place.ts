@@ -33,7 +33,7 @@ const ask = async <T>(session: Session, text: string): Promise<T | null> => {
     return rows[0]?.value ?? null
   } catch (error) {
     // Any other failure is one of the look itself, and not taken for "not said".
-    if (['42501', '42883', '55000'].includes((error as { code?: string }).code ?? '')) return null
+    if (['42501', '42883', '55000', '0A000'].includes((error as { code?: string }).code ?? '')) return null
     throw error
   }
 }
