@@ -61,6 +61,13 @@ const samples: { [C in EventCode]: readonly [EventPayload<C>, ...EventPayload<C>
     { reason: 'looking into a failure', until: '2026-01-31T12:00:00.000Z' },
   ],
   'hold.removed': [{}],
+  'installation.stopped': [
+    { scope: '*', why: 'its file is not the one that was used last: it was copied or restored' },
+    { scope: 'machine:0f3a', why: 'a listing shows 1 resource of ours with a ref that no project here knows' },
+  ],
+  'installation.adopted': [{ epoch: 18, reason: 'restored after the disk of the old machine failed' }],
+  'installation.forked': [{ from: 'k3f9a1bc', to: 'p7d2e4xy', reason: 'a copy for trying the new version' }],
+  'installation.key-rotated': [{ key: 'q4w8e1', reason: 'somebody left' }],
   'sweep.let-pass': [
     { why: 'of 40 refs that the ledger says exist only 3 were seen or proved absent', reason: 'the account was emptied on purpose' },
   ],

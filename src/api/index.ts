@@ -14,6 +14,7 @@ import { createErrorHandler, largestBody, rawBadRequest } from './errors.ts'
 import { createHostCheck } from './host-check.ts'
 import { describeApi } from './openapi.ts'
 import { adminLeaseRoutes } from './routes/admin-leases.ts'
+import { installationRoutes } from './routes/installation.ts'
 import { leaseRoutes } from './routes/leases.ts'
 import { backendRoutes, projectRoutes } from './routes/projects.ts'
 import { readRoutes } from './routes/reads.ts'
@@ -24,6 +25,7 @@ import { planRoutes } from './routes/plans.ts'
 import { sweepRoutes } from './routes/sweeps.ts'
 import { tokenRoutes } from './routes/tokens.ts'
 import { Access, Lease } from './schemas/leases.ts'
+import { installationComponents } from './schemas/installation.ts'
 import { planComponents } from './schemas/plans.ts'
 import { auditComponents } from './schemas/audit.ts'
 import { sweepComponents } from './schemas/sweeps.ts'
@@ -169,7 +171,8 @@ export const createApi = async (options: ApiOptions): Promise<Api> => {
     strictTransportSecurity: false,
   })
   await describeApi(app, version)
-  for (const schema of [Lease, Access, ...shared, ...sweepComponents, ...auditComponents, ...planComponents]) app.addSchema(schema)
+  for (const schema of [Lease, Access, ...shared, ...sweepComponents, ...auditComponents, ...planComponents, ...installationComponents])
+    app.addSchema(schema)
   addFirstLook(app, host)
   const forgetTokens = addSignIn(app, context)
   addBodies(app)
@@ -188,6 +191,7 @@ export const createApi = async (options: ApiOptions): Promise<Api> => {
     backendRoutes,
     holdRoutes,
     freezeRoutes,
+    installationRoutes,
     sweepRoutes,
     planRoutes,
     auditRoutes,

@@ -96,6 +96,10 @@ const describeCoordinator = (cli: Cli, url: string, status: StatusView): string 
     ['removals', counts(status.counts.removals)],
     ['open findings', status.counts.findings],
     ['frozen', status.freezes.map(({ scope, reason }) => `${scope === '*' ? 'everything' : scope} (${reason})`).join(', ')],
+    ...status.stops.map((one): [string, string] => [
+      'stopped',
+      `removals in ${one.scope === '*' ? 'every scope' : printable(one.scope)}: ${printable(one.why)}; see "leasehold installation"`,
+    ]),
     ...status.circuits.map((one): [string, string] => ['circuit', printable(`${one.scope}: ${circuitText(one)}`)]),
   ])
   const replicas = cli.table(

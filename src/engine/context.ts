@@ -5,6 +5,7 @@ import type { Provider } from '../providers/contract.ts'
 import type { AdmissionCaps } from '../model/admission.ts'
 import type { SweepSettings } from '../model/sweep-settings.ts'
 import type { LimitPolicy } from '../model/limits.ts'
+import type { Keyring } from './keyring.ts'
 import type { Signals } from './signals.ts'
 
 /** The part of a logger that the engine uses; telemetry is passed in, never imported. */
@@ -20,7 +21,9 @@ export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} }
 export interface EngineContext {
   store: Store
   providers: ReadonlyMap<string, Provider>
-  installation: InstallationRow
+  /** As it was when this process began: a fork makes it begin anew. */
+  installation: Pick<InstallationRow, 'installation_id' | 'secret'>
+  keyring: Keyring
   /** Names this process in locks. */
   replicaId: string
   log: Log

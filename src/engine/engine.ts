@@ -6,6 +6,7 @@ import { createAwake, type Awake } from './awake.ts'
 import type { EngineContext, Log } from './context.ts'
 import { expirePipeline } from './expire.ts'
 import { installationOf } from './installation.ts'
+import { createKeyring } from './keyring.ts'
 import { withFeed } from './feed.ts'
 import { createNewsroom } from './news.ts'
 import { createPipeline } from './pipeline.ts'
@@ -21,6 +22,7 @@ import { defaultLimits, type LimitPolicy } from '../model/limits.ts'
 import { sweepSettings, type SweepSettings } from '../model/sweep-settings.ts'
 import { createEnrolment } from './sweep/enrol.ts'
 import { sweepPipeline } from './sweep/index.ts'
+import { createWhereabouts } from './whereabouts.ts'
 
 const defaultSweepSettings = (provider: string): SweepSettings => {
   const result = sweepSettings({}, provider, false)
@@ -55,6 +57,8 @@ export interface Engine {
   /** Lets calls in flight finish and records their results, `graceMs` at most. The store stays open. */
   stop(graceMs?: number): Promise<void>
   ready(): boolean
+  /** Resolves when its database was forked: nothing is made or taken back any more until an engine is made anew. */
+  forked: Promise<void>
 }
 
 export const createEngine = async (options: EngineOptions): Promise<Engine> => {
@@ -69,6 +73,7 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
     store,
     providers: new Map(options.providers.map((provider) => [provider.name, provider])),
     installation,
+    keyring: createKeyring(store, installation.installation_id),
     replicaId,
     log,
     signals: createSignals(),
@@ -91,7 +96,10 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
   const retention = createRetention(context, eventsTtlMs)
   const sealer = createSealer(context)
   const newsroom = createNewsroom(store.news, replicaId, context.signals, log)
+  const whereabouts = createWhereabouts(store, installation.installation_id, log, options.watchClocks ?? true)
+  context.signals.onForked(() => void whereabouts.look().catch(() => {}))
   let running = false
+  void whereabouts.forked.then(() => (running = false))
   return {
     context,
     self,
@@ -99,6 +107,8 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
     async start() {
       await awake.start()
       await newsroom.start()
+      // Before anything is taken back.
+      await whereabouts.start()
       for (const pipeline of pipelines) pipeline.start()
       enrolment.start()
       retention.start()
@@ -112,8 +122,10 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
       await Promise.all(pipelines.map((pipeline) => pipeline.stop(graceMs)))
       await sealer.stop()
       await newsroom.stop()
+      await whereabouts.stop()
       await awake.stop()
     },
     ready: () => running,
+    forked: whereabouts.forked,
   }
 }

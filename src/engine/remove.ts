@@ -141,9 +141,11 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
 
   const read = async (work: RemovalWork, provider: Provider, identity: ResourceIdentity, signal: AbortSignal): Promise<ReadOutcome> => {
     try {
-      return await withDeadline(`reading ${identity.nativeId}`, provider.callDeadlineSeconds * 1000, signal, (inner) =>
+      const answer = await withDeadline(`reading ${identity.nativeId}`, provider.callDeadlineSeconds * 1000, signal, (inner) =>
         provider.read(identity, work.config, { signal: inner }),
       )
+      const why = answer.kind === 'present' ? await context.keyring.whyNotOurs(answer.found, work.attempt.mac_key) : null
+      return why === null ? answer : { kind: 'replaced', why }
     } catch (error) {
       return { kind: 'unknown', error: errorText(error) }
     }

@@ -23,6 +23,9 @@ export interface Signals extends Said {
   onSaid(listener: Said): void
   /** What another process said. */
   hear(news: { wake: readonly PipelineName[]; changed: readonly string[] }): void
+  /** This process has forked its database. */
+  forked(): void
+  onForked(listener: () => void): void
 }
 
 export const createSignals = (): Signals => {
@@ -34,10 +37,15 @@ export const createSignals = (): Signals => {
     map.set(key, known)
     return known
   }
+  const forkListeners: (() => void)[] = []
   const tell = <K>(map: Map<K, Set<() => void>>, key: K): void => {
     for (const listener of map.get(key) ?? []) listener()
   }
   return {
+    forked() {
+      for (const listener of forkListeners) listener()
+    },
+    onForked: (listener) => void forkListeners.push(listener),
     wake(pipeline) {
       tell(wakers, pipeline)
       for (const one of passing) one.wake(pipeline)

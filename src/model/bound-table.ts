@@ -7,6 +7,7 @@
  * chance passes in one sweep and no other, and can't be made to.
  */
 import type { SeenResource, SweepPolicy } from './evidence.ts'
+import { claimedEpoch } from './mac.ts'
 
 export interface BoundWords {
   ref: string
@@ -19,7 +20,7 @@ export interface BoundWords {
 export interface BoundTable {
   add(words: BoundWords): void
   /** Is it plainly tracked? Then its ref counts as seen, if it is the resource itself. False says nothing. */
-  letsGo(seen: SeenResource, policy: Pick<SweepPolicy, 'installation' | 'ownerKind'>): boolean
+  letsGo(seen: SeenResource, policy: Pick<SweepPolicy, 'installation' | 'ownerKind' | 'own'>): boolean
   /** Its owner changed after it was added: it vouches for nothing any more. */
   doubt(ref: string): void
   /** For what was looked up otherwise. */
@@ -136,10 +137,12 @@ export const createBoundTable = (salt: number): BoundTable => {
       shard.slots[at + 3] = finish(mixText(salt, identity ?? ''))
       if (shard.count * wide * 3 > shard.slots.length * 2) grow(shard)
     },
-    letsGo(seen, { installation, ownerKind }) {
+    letsGo(seen, { installation, ownerKind, own }) {
       const { tags, resource } = seen
       if (tags.ref === null || tags.attempt === null || tags.installation !== installation) return false
       if (seen.labels === null || seen.existence !== 'exists') return false
+      // Unproved, and so looked at closely.
+      if ((claimedEpoch(tags.mac) ?? 0) > own.epoch) return false
       const found = find(tags.ref)
       if (found === null || isMarked(found, doubtMark)) return false
       const { slots, at } = found

@@ -102,6 +102,21 @@ export const eventCodes = {
     (p) => `Removals stopped in ${p.scope === '*' ? 'every scope' : p.scope}: ${p.reason}`,
   ),
   'freeze.removed': entry<{ scope: string }>('info', (p) => `Removals go on in ${p.scope === '*' ? 'every scope' : p.scope}`),
+  'installation.stopped': entry<{ scope: string; why: string }>(
+    'error',
+    (p) =>
+      `All removals stopped in ${p.scope === '*' ? 'every scope' : p.scope} until a person decides which database is the true one: ${p.why}`,
+  ),
+  'installation.adopted': entry<{ epoch: number; reason: string }>(
+    'warning',
+    (p) => `Database adopted as the one that decides, from epoch ${p.epoch} on; removals go on: ${p.reason}`,
+  ),
+  'installation.forked': entry<{ from: string; to: string; reason: string }>(
+    'warning',
+    (p) =>
+      `Database forked from installation ${p.from}: it is ${p.to} from now on, holds nothing, and touches nothing of ${p.from}: ${p.reason}`,
+  ),
+  'installation.key-rotated': entry<{ key: string; reason: string }>('info', (p) => `New key ${p.key} for the keyed tag: ${p.reason}`),
   'sweep.let-pass': entry<{ why: string; reason: string }>(
     'warning',
     (p) => `Implausible counts let pass for one sweep (${p.why}): ${p.reason}`,
@@ -145,5 +160,7 @@ export const findingCodes = {
   'counts-implausible': 'A listing shows so much less than it should that nothing is concluded from it.',
   'plan-waiting': 'A plan of removals is beyond the limits and waits for a person.',
   'removal-needs-person': 'A removal can not succeed without a person.',
+  elsewhere: 'This database was started where it did not live: it may be a copy, and removes nothing.',
+  rewound: 'Something of ours is there that this database has forgotten: it may be a restored or copied one, and removes nothing there.',
 } as const
 export type FindingCode = keyof typeof findingCodes

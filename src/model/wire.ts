@@ -3,6 +3,9 @@
  * a field that does not apply yet is null, never left out, unless marked optional.
  */
 
+import type { StopView } from './wire-installation.ts'
+
+export type * from './wire-installation.ts'
 export type * from './wire-sweeps.ts'
 
 /** `provisioning` is live (leases R4); the last three are terminal (I9). */
@@ -262,6 +265,8 @@ export interface StatusView {
   clockSkewMs: number
   expiryPaused: string | null
   freezes: FreezeView[]
+  /** Where no removal begins because this database may be a copy. */
+  stops: StopView[]
   /** Accounts whose listings fail: from the third failure in a row on they are left alone for a while. */
   circuits: CircuitView[]
   replicas: { id: string; host: string; pid: number; version: string; startedAt: string; aliveAt: string; self: boolean; locks: number }[]

@@ -210,9 +210,9 @@ eachStore('a sweep', (open) => {
     const other = (nativeId: string, over: Partial<ListedResource>): void =>
       void w.provider.boxes.set(nativeId, { ...box, ...over, resource: { ...box.resource, nativeId, immutableId: `other-${nativeId}` } })
     other('copy', { fixedAttemptToken: null })
-    other('stranger', { fixedAttemptToken: null, tags: { ref: 'zzzzzzzzzzzz', installation: null, attempt: null } })
-    other('foreign', { fixedAttemptToken: null, tags: { ref: 'zzzzzzzzzzzz', installation: 'other123', attempt: 'x' } })
-    other('malformed', { fixedAttemptToken: null, tags: { ref: ' R000000ABCD1', installation: null, attempt: null } })
+    other('stranger', { fixedAttemptToken: null, tags: { ref: 'zzzzzzzzzzzz', installation: null, attempt: null, mac: null } })
+    other('foreign', { fixedAttemptToken: null, tags: { ref: 'zzzzzzzzzzzz', installation: 'other123', attempt: 'x', mac: null } })
+    other('malformed', { fixedAttemptToken: null, tags: { ref: ' R000000ABCD1', installation: null, attempt: null, mac: null } })
     for (let i = 0; i < 4; i++) await nextSweep(w)
     expect(w.provider.count('remove')).toBe(0)
     expect([...w.provider.boxes.keys()].toSorted()).toEqual([box.resource.nativeId, 'copy', 'foreign', 'malformed', 'stranger'].toSorted())

@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createBoundTable, type BoundTable } from '../../src/model/bound-table.ts'
+import { formatMac } from '../../src/model/mac.ts'
 import { showsBound, type RefEvidence, type SeenResource, type SweepPolicy } from '../../src/model/evidence.ts'
 import { isPlainlyTracked } from '../../src/model/verdict.ts'
+import { own } from './sweep/build.ts'
 
 const policy: SweepPolicy = {
   installation: 'install1',
@@ -14,6 +16,7 @@ const policy: SweepPolicy = {
   marginMs: 0,
   attemptMs: 0,
   holds: [],
+  own,
 }
 
 interface Words {
@@ -34,14 +37,27 @@ const evidenceFor = (of: string, { token, ...recorded }: Words): RefEvidence => 
   readAt: 0,
   ledger: { project: 'default', ownerId: 'in_1', ownerName: '', issuedAt: 0, ownerClosedAt: null },
   instance: { id: 'in_1', state: 'busy', changedAt: 0, terminatedAt: null, gaveUpAt: null, boundAttemptId: 'at_1' },
-  attempts: [{ id: 'at_1', number: 1, token, outcome: 'bound', openedAt: 0, deadlineAt: 0, endedAt: null, nativeId: 'n1', ...recorded }],
+  attempts: [
+    {
+      id: 'at_1',
+      number: 1,
+      token,
+      outcome: 'bound',
+      openedAt: 0,
+      deadlineAt: 0,
+      endedAt: null,
+      nativeId: 'n1',
+      macKey: null,
+      ...recorded,
+    },
+  ],
   lease: null,
   removals: [],
 })
 
 const seenAs = (changes: Partial<SeenResource> = {}, resource: Partial<SeenResource['resource']> = {}): SeenResource => ({
   resource: { scope: 'scope:1', location: 'here', kind: 'machine', nativeId: 'n1', immutableId: 'i1', ...resource },
-  tags: { ref, installation: 'install1', attempt: 't1' },
+  tags: { ref, installation: 'install1', attempt: 't1', mac: null },
   fixedAttemptToken: 't1',
   providerState: 'running',
   existence: 'exists',
@@ -53,13 +69,14 @@ const seenAs = (changes: Partial<SeenResource> = {}, resource: Partial<SeenResou
   ...changes,
 })
 
-const tags = { ref, installation: 'install1', attempt: 't1' }
+const tags = { ref, installation: 'install1', attempt: 't1', mac: null }
 const filled = (): BoundTable => {
   const table = createBoundTable(7)
   put(table, ref, words)
   return table
 }
 
+const macOf = (epoch: number): string => formatMac({ keyId: 'abcdef', epoch, digits: '0'.repeat(40) })
 const text = fc.constantFrom('t1', 't2', 'here', 'there', 'scope:1', 'i1', 'i2', '')
 const kind = fc.constantFrom('machine', 'disk')
 const nearRef = fc.string({ unit: fc.constantFrom('a', 'b', '0'), minLength: 11, maxLength: 11 }).map((rest) => `r${rest}`)
@@ -74,6 +91,7 @@ const world = fc.record({
       ref: fc.option(nearRef),
       installation: fc.option(fc.constantFrom('install1', 'install2')),
       attempt: fc.option(text),
+      mac: fc.constantFrom(null, macOf(own.epoch), macOf(own.epoch + 1), 'no mac'),
     }),
     fixedAttemptToken: fc.option(text),
     providerState: fc.constant('running'),
@@ -128,6 +146,7 @@ describe('the table of what is bound', () => {
     ['another attempt', seenAs({ tags: { ...tags, attempt: 't2' } })],
     ['another installation', seenAs({ tags: { ...tags, installation: 'install2' } })],
     ['a ref that it does not know', seenAs({ tags: { ...tags, ref: 'abcdefghijk2' } })],
+    ['a keyed tag that names a later epoch', seenAs({ tags: { ...tags, mac: macOf(own.epoch + 1) } })],
     ['unreadable labels', seenAs({ labels: null })],
     ['what is on its way out', seenAs({ existence: 'going' })],
     ['a disk that only its tag says to be of the attempt', seenAs({ fixedAttemptToken: null }, { kind: 'disk', immutableId: 'd1' })],

@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { leaseStates, roles, type ErrorAnswer as ErrorView, type QuarantineView } from '../../model/wire.ts'
 import { errorCodes } from '../../model/errors.ts'
+import { Stop } from './installation.ts'
 import { anything, component, flag, may, numbers, oneOf, ref, text, textOrNull, time, timeOrNull, unknowns, whole } from './kinds.ts'
 
 export const instanceStates = ['pending', 'provisioning', 'idle', 'busy', 'terminating', 'terminated'] as const
@@ -219,6 +220,7 @@ export const Status = component(
     clockSkewMs: whole(),
     expiryPaused: textOrNull(),
     freezes: Type.Array(ref(Freeze)),
+    stops: Type.Array(ref(Stop)),
     circuits: Type.Array(ref(Circuit)),
     replicas: Type.Array(ref(Replica)),
     counts: Type.Object({ leases: numbers(), instances: numbers(), removals: numbers(), findings: whole() }),

@@ -3,15 +3,19 @@ import { stat } from 'node:fs/promises'
 import { withDeadline } from '../../lib/deadline.ts'
 import { errorText } from '../../lib/redact.ts'
 import { stuckAfter } from '../../model/removal.ts'
+import { comparePlaces, type Place } from '../../model/place.ts'
 import type { DoctorCheck } from '../../model/wire.ts'
 import type { Provider } from '../../providers/contract.ts'
 import { listBackends, type BackendRow } from '../../store/backends.ts'
+import { readInstallation } from '../../store/installation.ts'
+import { readPlace } from '../../store/place.ts'
 import { runningReplicas } from '../../store/replicas.ts'
 import type { Session } from '../../store/store.ts'
 import { requireOperator, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { checkDatabase } from './doctor-database.ts'
 import { visibleFreezes } from './freezes.ts'
+import { visibleStops } from './installation.ts'
 
 const ok = (name: string, message: string): DoctorCheck => ({ name, level: 'ok', message, remedy: null })
 const deadlineMs = 20_000
@@ -142,6 +146,35 @@ const checkFreezes = async (session: Session, actor: Actor): Promise<DoctorCheck
   return { name: 'freezes', level: 'warning', message: `removals are stopped in ${list}`, remedy: '"leasehold unfreeze" lets them go on' }
 }
 
+const checkInstallation = async (session: Session, actor: Actor): Promise<DoctorCheck> => {
+  const name = 'installation'
+  const stops = await visibleStops(session, actor)
+  if (stops.length > 0)
+    return {
+      name,
+      level: 'error',
+      message: stops.map((one) => `removals are stopped in ${one.scope === '*' ? 'every scope' : one.scope}: ${one.why}`).join('; '),
+      remedy: 'see "leasehold installation", and say which database is the true one: "leasehold installation adopt" or "fork"',
+    }
+  const row = await readInstallation(session)
+  if (!row || row.place === null) return ok(name, 'no start has looked yet where this database lives')
+  const verdict = comparePlaces(JSON.parse(row.place) as Place, await readPlace(session))
+  if (verdict.kind === 'same') return ok(name, `this database lives where it lived, as ${row.installation_id} in epoch ${row.epoch}`)
+  if (verdict.kind === 'elsewhere')
+    return {
+      name,
+      level: 'error',
+      message: verdict.why,
+      remedy: 'within 10 s its coordinator stops all removals: see "leasehold installation"',
+    }
+  return {
+    name,
+    level: 'warning',
+    message: `a copy of this database could not be told from it: ${verdict.why}`,
+    remedy: 'grant it: "grant execute on function pg_control_system() to" the user of the coordinator',
+  }
+}
+
 /**
  * For operators; one of a single project is told of that project's backends and removals.
  * @param dataFolder looked at if given
@@ -161,6 +194,7 @@ export const runDoctor = async (context: EngineContext, actor: Actor, dataFolder
       await checkRemovals(session, actor.project),
       await checkFindings(session, actor.project),
       await checkFreezes(session, actor),
+      await checkInstallation(session, actor),
     ],
   }))
   return [database.check, ...folder, ...(await checkProviders(context, backends)), ...checks]

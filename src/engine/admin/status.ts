@@ -11,6 +11,7 @@ import { requireFull, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { iso, isoOrNull } from '../views.ts'
 import { visibleFreezes } from './freezes.ts'
+import { visibleStops } from './installation.ts'
 import { scopesOfProject } from './scopes.ts'
 
 const countByState = async (session: Session, table: QueueTable, project: string | null): Promise<Record<string, number>> => {
@@ -79,6 +80,7 @@ export const readStatus = async (context: EngineContext, actor: Actor, running: 
       clockSkewMs,
       expiryPaused: running.expiryPaused,
       freezes: await visibleFreezes(session, actor),
+      stops: await visibleStops(session, actor),
       circuits: await visibleCircuits(session, actor, now),
       replicas: (await runningReplicas(session)).map((row) => ({
         id: row.id,

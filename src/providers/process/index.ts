@@ -68,6 +68,7 @@ export const createProcessProvider = ({ dataFolder, installation }: ProcessProvi
     callDeadlineSeconds: 30,
     locations: [localLocation],
     kinds: [ownerKind],
+    writesMac: true,
 
     async scope() {
       try {

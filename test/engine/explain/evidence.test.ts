@@ -138,7 +138,7 @@ eachStore('the evidence of an explanation', (open) => {
         kind: 'present',
         found: {
           resource,
-          tags: { ref, installation: null, attempt: null },
+          tags: { ref, installation: null, attempt: null, mac: null },
           fixedAttemptToken: null,
           providerState: 'running',
           existence: 'exists',

@@ -182,7 +182,12 @@ eachStore('ownership', (open) => {
           kind: 'machine',
           location: 'sim-a',
           name: request.name,
-          tags: { leasehold_ref: request.ref, leasehold_installation: request.installation, leasehold_attempt: request.attemptToken },
+          tags: {
+            leasehold_ref: request.ref,
+            leasehold_installation: request.installation,
+            leasehold_attempt: request.attemptToken,
+            leasehold_mac: request.mac ?? '',
+          },
         },
       ])
       return { kind: 'uncertain', message: 'the answer was lost', resource: null }

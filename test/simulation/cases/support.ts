@@ -2,6 +2,9 @@
  * A running engine on the simulated cloud, both on one clock that stands still until it is moved. What the cloud does is real; a case bends single answers
  * of it by faults of the cloud's own, or by hooks where it needs to do something at an exact moment.
  */
+import { makeMac } from '../../../src/engine/keyring.ts'
+import { readInstallation } from '../../../src/store/installation.ts'
+import { listKeys } from '../../../src/store/keys.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -111,6 +114,16 @@ export const deregister = (store: Store, lease: Pick<LeaseView, 'id' | 'instance
       .set({ owner_closed_at: tx.now })
       .where('ref', '=', lease.ref as never)
       .execute()
+  })
+
+/** As the engine wrote it on what this attempt made; epochs don't matter here. */
+export const keyedTag = (store: Store, attempt: AttemptRow): Promise<{ leasehold_mac?: string }> =>
+  store.read(async (session) => {
+    const key = (await listKeys(session)).find((one) => one.id === attempt.mac_key)
+    const own = await readInstallation(session)
+    if (!key || !own) return {}
+    const { scope, ref, token } = attempt
+    return { leasehold_mac: makeMac(key, { installation: own.installation_id, scope, ref, attempt: token, epoch: own.epoch }) }
   })
 
 export const openCases = (): Cases => {
@@ -252,6 +265,7 @@ export const openCases = (): Cases => {
           leasehold_ref: lease.ref,
           leasehold_installation: one.engine.context.installation.installation_id,
           leasehold_attempt: attempt.token,
+          ...(await keyedTag(store, attempt)),
         }
         const token = more.token === undefined ? attempt.token : more.token
         const spec = { kind, location: attempt.location, name: more.name ?? `${lease.slug}-${kind}`, tags, token }

@@ -62,6 +62,7 @@ const madeBy = (attempt: AttemptEvidence, index: number, kind: string, tape: Tap
         ref,
         installation: distorted && tape.chance(50) ? tape.of([null, 'inst0002']) : ours,
         attempt: distorted ? tape.of([null, 'token-9']) : attempt.token,
+        mac: null,
       },
       fixedAttemptToken: owner || tape.chance(50) ? attempt.token : null,
       providerState: 'running',
@@ -108,6 +109,7 @@ const attemptOf = (index: number, tape: Tape): AttemptEvidence => {
     kind: recorded ? 'machine' : null,
     nativeId: recorded ? `machine-${index}` : null,
     immutableId: recorded ? `uid-machine-${index}` : null,
+    macKey: null,
   }
 }
 
