@@ -23,6 +23,8 @@ const eventView = ({ event, targets }: { event: EventRow; targets: readonly Even
 export interface FeedInput {
   /** `newest` starts at the end: only what comes. */
   after: number | 'newest'
+  /** Backwards: the newest `limit` before this number, oldest first; `newest`: before whatever comes. Does not wait. */
+  before?: number | 'newest'
   limit: number
   /** An id or a name; owners that no longer exist included (orphans R84). */
   target?: string
@@ -44,6 +46,11 @@ export const readFeed = async (context: EngineContext, watch: FeedWatch, actor: 
   const { store } = context
   const project = await store.read((session) => requireKnown(context, session, actor, { project: input.project }))
   const filter = { project, limit: input.limit, target: input.target ?? null }
+  if (input.before !== undefined) {
+    const newest = await newestEvent(store)
+    const before = input.before === 'newest' ? newest + 1 : input.before
+    return { events: (await readEvents(store, { ...filter, after: 0, before })).map(eventView), next: newest }
+  }
   const end = performance.now() + input.waitMs
   let after = input.after === 'newest' ? await newestEvent(store) : input.after
   for (;;) {

@@ -14,6 +14,7 @@ import { iso, isoOrNull } from '../views.ts'
 import { concludeAttempt, concludeOwner, concludeRemoval, obstacles } from './conclude.ts'
 import { explainFinding } from './finding.ts'
 import { lookFor } from './look.ts'
+import { leftNode, showsRecorded, withLeft } from './left.ts'
 import { loadOwner, type Owner } from './owner.ts'
 import { ownerNodes } from './owner-tree.ts'
 import { resolveEndedSlug, resolveKey, type Named } from './resolve.ts'
@@ -70,8 +71,14 @@ const explainOwner = async (session: Session, context: EngineContext, named: OfO
   if (!owner) return undefined
   const finding = named.removalId === undefined ? decisive(owner) : undefined
   const ofAttempt = named.attemptId === undefined || finding?.attempt_id === named.attemptId
-  if (finding && ofAttempt) return { ...(await explainFinding(session, context, finding, now)), type: named.type, subject: named.subject }
   const concluded = conclude(named, owner, context, now)
+  if (finding && ofAttempt) {
+    const told = await explainFinding(session, context, finding, now)
+    if (concluded.verdict !== 'gone' || showsRecorded(finding, owner)) return { ...told, type: named.type, subject: named.subject }
+    const gone = withLeft(concluded, owner, finding, told)
+    const tree = conclusionNode(gone, now, [leftNode(finding, told), ...ownerNodes(owner)])
+    return { ...gone, tree, type: named.type, subject: named.subject, project: owner.project }
+  }
   const seen = await ownerSeenNode(session, context, owner)
   return {
     ...concluded,

@@ -56,8 +56,20 @@ export const attemptNode = (attempt: AttemptRow, bound: boolean): ExplanationNod
     ],
   )
 
+interface AuditBody {
+  kind?: string
+  identity?: { nativeId?: string }
+  absent?: { nativeId?: string }
+  proof?: string
+  why?: string
+  error?: string
+  by?: string
+}
+
 const auditNode = (record: AuditRecord): ExplanationNode => {
-  const body = JSON.parse(record.body) as { kind?: string; identity?: { nativeId?: string }; why?: string; error?: string; by?: string }
+  const body = JSON.parse(record.body) as AuditBody
+  if (record.kind === 'proof')
+    return node('audit', record.at, `${body.absent?.nativeId ?? 'it'} was proved absent: ${body.proof ?? 'no proof recorded'}`)
   const detail = body.why ?? body.error ?? body.by
   const fact =
     record.kind === 'intent'
