@@ -74,7 +74,12 @@ export const listingConformance = (name: string, setup: () => Promise<Conformanc
       expect(owners[0]).toMatchObject({
         resource,
         name: request.name,
-        tags: { ref: request.ref, installation: request.installation, attempt: request.attemptToken },
+        tags: {
+          ref: request.ref,
+          installation: request.installation,
+          attempt: request.attemptToken,
+          mac: provider.writesMac ? request.mac : null,
+        },
         fixedAttemptToken: request.attemptToken,
         existence: 'exists',
         reportOnly: null,
@@ -91,11 +96,16 @@ export const listingConformance = (name: string, setup: () => Promise<Conformanc
       }
     })
 
-    it('groups that hang together: every member carries both facts, and stands on the owner by its attachments (orphans R18)', async () => {
+    it('groups that hang together: every member carries both facts, the keyed tag where there is room, and stands on the owner by its attachments (orphans R18)', async () => {
       const { request, resource } = await make()
       const group = groupOf(await list(), request)
       expect(
-        group.filter((one) => one.fixedAttemptToken !== request.attemptToken || one.tags.installation !== request.installation),
+        group.filter(
+          (one) =>
+            one.fixedAttemptToken !== request.attemptToken ||
+            one.tags.installation !== request.installation ||
+            one.tags.mac !== (provider.writesMac ? request.mac : null),
+        ),
       ).toEqual([])
       const byId = new Map(group.map((one) => [one.resource.nativeId, one]))
       const standsOn = (id: string, seen: string[] = []): boolean =>

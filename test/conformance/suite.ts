@@ -108,10 +108,20 @@ export const providerConformance = (name: string, setup: () => Promise<Conforman
       expect(others).toEqual([])
       expect(found).toMatchObject({
         resource,
-        tags: { ref: request.ref, installation: request.installation, attempt: request.attemptToken },
+        tags: {
+          ref: request.ref,
+          installation: request.installation,
+          attempt: request.attemptToken,
+          mac: provider.writesMac ? request.mac : null,
+        },
         fixedAttemptToken: request.attemptToken,
         existence: 'exists',
       })
+    })
+
+    it('writes no keyed tag where it is given none', async () => {
+      const { request } = await make({ mac: null })
+      expect((await find(request.ref)).map((found) => found.tags.mac)).toEqual([null])
     })
 
     it('finds both attempts of one ref', async () => {

@@ -77,6 +77,8 @@ export interface Case {
   configure(config: Record<string, unknown>): Promise<void>
   /** Another coordinator on the same database and cloud; the one before is stopped without waiting for its calls. */
   restart(): Promise<Engine>
+  /** No coordinator runs any more. */
+  stop(): Promise<void>
   leaseView(id: string): Promise<LeaseView>
 }
 
@@ -290,9 +292,12 @@ export const openCases = (): Cases => {
           })
         await until(async () => !one.isRunning(id) && (await recorded()), `${id} is gone, and that is recorded`)
       },
-      async restart() {
+      async stop() {
         const before = engines.splice(0)
         await Promise.all(before.map((engine) => engine.stop(0)))
+      },
+      async restart() {
+        await one.stop()
         one.engine = await makeOne()
         // Which setting it up anew takes away.
         await store.write((tx) => tx.db.updateTable('backends').set({ is_default: 1 }).where('name', '=', 'local').execute())
