@@ -20,7 +20,16 @@ const shareOfAll = 0.8
 /** A row being worked on. `signal` ends when the lock is lost: the next call to a provider then does not happen (I3). */
 export interface Held extends Locked {
   signal: AbortSignal
+  /** Up to when the lock stands for certain, by the monotonic clock; moved by each renewal. */
+  standsUntil?: number
 }
+
+/**
+ * Asked right before a call that makes or removes something: a process that stood still may have lost its lock without having been told yet (I3). In doubt
+ * it has.
+ */
+export const stillStands = (held: Held): boolean =>
+  !held.signal.aborted && performance.now() < (held.standsUntil ?? Number.POSITIVE_INFINITY)
 
 export interface PipelineSpec {
   name: PipelineName
@@ -57,11 +66,11 @@ export const createPipeline = (context: EngineContext, spec: PipelineSpec, pause
   let lastServed = ''
   let roused = false
 
-  const work = (lock: Locked): void => {
+  const work = (lock: Locked, standsUntil: number): void => {
     // Our own lock on it had ended before it could be renewed: who still works under that one has lost it.
     inWork.get(lock.id)?.abort.abort(new Error('the lock on this row was lost'))
     const abort = new AbortController()
-    const held: Held = { ...lock, signal: abort.signal }
+    const held: Held = { ...lock, signal: abort.signal, standsUntil }
     const done = spec
       .process(held)
       .catch((error: unknown) => log.error({ pipeline: spec.name, id: lock.id, error: errorText(error) }, 'a row could not be processed'))
@@ -103,9 +112,11 @@ export const createPipeline = (context: EngineContext, spec: PipelineSpec, pause
     if (!(await store.read((session) => anyDue(session, spec.table, now)))) return 0
     const rest = (await spec.settle?.(now)) ?? 'lock'
     if (rest !== 'lock') return rest === 'again' ? 1 : 0
+    // Before the database is asked: what the lock's own clock counts from is later.
+    const standsUntil = performance.now() + lockMs
     let locked = crowded ? [] : await fetchOldest(free)
     if (crowded && locked.length === 0) locked = await fetchFairly(free, now)
-    for (const lock of locked) work(lock)
+    for (const lock of locked) work(lock, standsUntil)
     return locked.length
   }
 
@@ -154,9 +165,13 @@ export const createPipeline = (context: EngineContext, spec: PipelineSpec, pause
   const renew = async (): Promise<void> => {
     const held = [...inWork.values()].map((entry) => entry.held)
     if (held.length === 0) return
+    const standsUntil = performance.now() + lockMs
     const kept = await store.write((tx) => extendLocks(tx, spec.table, held, context.replicaId, lockMs))
-    for (const entry of inWork.values())
-      if (held.includes(entry.held) && !kept.has(entry.held.id)) entry.abort.abort(new Error('the lock on this row was lost'))
+    for (const entry of inWork.values()) {
+      if (!held.includes(entry.held)) continue
+      if (kept.has(entry.held.id)) entry.held.standsUntil = standsUntil
+      else entry.abort.abort(new Error('the lock on this row was lost'))
+    }
   }
 
   return {

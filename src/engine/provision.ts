@@ -11,7 +11,7 @@ import type { CreateOutcome, FindOutcome, Provider } from '../providers/contract
 import { leaseToken } from './lease-token.ts'
 import { providerOf, type EngineContext } from './context.ts'
 import { attemptFacts } from './facts.ts'
-import type { Held, PipelineSpec } from './pipeline.ts'
+import { stillStands, type Held, type PipelineSpec } from './pipeline.ts'
 import { createReach, outOfReachMs } from './reach.ts'
 import { closeUnmade, giveUp, openNextAttempt } from './provision-end.ts'
 import { applyCreated, applyRejected, applyUncertain, beginCall } from './provision-call.ts'
@@ -112,7 +112,7 @@ export const provisionPipeline = (context: EngineContext): PipelineSpec => {
     }
     const begun = await store.write((tx) => beginCall(tx, held, work, caller))
     // Not ours any more, or no longer wanted: the provider is not called.
-    if (begun === null || held.signal.aborted) return
+    if (begun === null || !stillStands(held)) return
     const outcome = await callCreate(context, provider, work, begun.mac, deadlineMs, held)
     switch (outcome.kind) {
       case 'created':

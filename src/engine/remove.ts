@@ -13,7 +13,7 @@ import { judgeLookUp } from '../model/provision.ts'
 import { identityColumns, identityOf, updateAttempt } from '../store/attempts.ts'
 import type { Contradiction, FoundResource, Provider, ReadOutcome, RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
 import { providerOf, type EngineContext } from './context.ts'
-import type { Held, PipelineSpec } from './pipeline.ts'
+import { stillStands, type Held, type PipelineSpec } from './pipeline.ts'
 import { createReach, outOfReachMs } from './reach.ts'
 import { rearm } from './rearm.ts'
 import { applyGone, type Gone } from './remove-gone.ts'
@@ -264,7 +264,7 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     const intent = await intend({ held, work, identity, fingerprint: judged.fingerprint })
     if (intent.kind === 'held') return store.write((tx) => applyHeld(tx, held, work, intent.by))
     // The fence was not ours any more: somebody else works on it, and nothing destructive is called (I3).
-    if (intent.kind === 'lost' || held.signal.aborted) return
+    if (intent.kind === 'lost' || !stillStands(held)) return
     const intentId = intent.id
     const answer = await call(held, work, provider, identity)
     const failure = failureOf(answer)

@@ -13,13 +13,18 @@ export interface Mark {
   mark: number
 }
 
-const pathOf = async (session: Session): Promise<string> => `${await fileOf(session)}.mark`
+/** Null where there is nothing beside it. */
+const pathOf = async (session: Session): Promise<string | null> => {
+  const file = session.dialect === 'sqlite' ? await fileOf(session) : null
+  return file === null ? null : `${file}.mark`
+}
 
 /** Null: there is none, or none that can be understood; that says nothing. */
 export const readMark = async (session: Session): Promise<Mark | null> => {
-  if (session.dialect !== 'sqlite') return null
+  const path = await pathOf(session)
+  if (path === null) return null
   try {
-    const value = JSON.parse(await readFile(await pathOf(session), 'utf8')) as Partial<Mark>
+    const value = JSON.parse(await readFile(path, 'utf8')) as Partial<Mark>
     return typeof value.mark === 'number' && typeof value.installation === 'string' ? (value as Mark) : null
   } catch (error) {
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return null
@@ -29,8 +34,8 @@ export const readMark = async (session: Session): Promise<Mark | null> => {
 
 /** Only after the transaction that counted the number up has committed. */
 export const writeMark = async (session: Session, mark: Mark): Promise<void> => {
-  if (session.dialect !== 'sqlite') return
   const path = await pathOf(session)
+  if (path === null) return
   const fresh = `${path}.${hex(4)}`
   await writeFile(fresh, `${JSON.stringify(mark)}\n`, { mode: 0o600 })
   await rename(fresh, path)

@@ -5,16 +5,16 @@ import { bootId, findMachineId } from '../lib/host.ts'
 import type { FilePlace, Place, ServerPlace } from '../model/place.ts'
 import type { Session } from './store.ts'
 
-/** The path of the SQLite file that a session is on. */
-export const fileOf = async (session: Session): Promise<string> => {
+/** The path of the SQLite file that a session is on; null: it is in memory, and ends with its process. */
+export const fileOf = async (session: Session): Promise<string | null> => {
   const { rows } = await sql<{ file: string }>`select file from pragma_database_list where name = 'main'`.execute(session.db)
-  const file = rows[0]?.file
-  if (!file) throw new Error('SQLite does not say in which file its database is')
-  return file
+  return rows[0]?.file || null
 }
 
 const filePlace = async (session: Session): Promise<FilePlace> => {
-  const facts = await stat(await fileOf(session), { bigint: true })
+  const file = await fileOf(session)
+  if (file === null) return { kind: 'file', machineId: findMachineId(), bootId: bootId(), device: 'memory', inode: 'memory', bornAt: null }
+  const facts = await stat(file, { bigint: true })
   return {
     kind: 'file',
     machineId: findMachineId(),

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import type { EngineContext, Log } from '../../src/engine/context.ts'
 import { silentLog } from '../../src/engine/context.ts'
-import { createPipeline, type Held, type Pipeline, type PipelineSpec } from '../../src/engine/pipeline.ts'
+import { createPipeline, stillStands, type Held, type Pipeline, type PipelineSpec } from '../../src/engine/pipeline.ts'
 import { createSignals } from '../../src/engine/signals.ts'
 import { stillHeld, unlocked } from '../../src/store/due.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -156,6 +156,27 @@ eachStore('a pipeline', (open, database) => {
     expect(works[0]?.signal.aborted).toBe(false)
     slow.open()
     await until(async () => (await errors(store))[0] === 'done', 'it is applied')
+  })
+
+  it('a process that stood still for as long as its lock stands takes it for lost, although nobody has told it; renewed, it stands again (I3)', async () => {
+    const store = await open()
+    await withRows(store, 1)
+    const slow = gate()
+    const works: Held[] = []
+    run(await contextOn(store), async (held) => {
+      works.push(held)
+      await slow.promise
+    })
+    const held = await until(() => works[0], 'the work begins')
+    expect(stillStands(held)).toBe(true)
+    const begun = performance.now()
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => begun + 30_000)
+    expect(stillStands(held)).toBe(false)
+    expect(held.signal.aborted).toBe(false)
+    await renewal()
+    await until(() => stillStands(held), 'the lock is renewed')
+    clock.mockRestore()
+    slow.open()
   })
 
   it('a row that throws comes back when its lock ends, delays no other, and the log has the reason without its secrets', async () => {
