@@ -28,7 +28,10 @@ const sweepsEnded =
 const settle = async ({ database, universe, cloud, settings, now }: World): Promise<boolean> => {
   for (let leaps = 0; leaps < mostLeaps; leaps++) {
     const open = database.rows<Open>(openRows)[0]!
-    const surfaced = Math.max(0, ...cloud.things.map((thing) => Math.max(thing.existsAt, thing.visibleAt)))
+    const surfaced = Math.max(
+      0,
+      ...cloud.things.filter((thing) => thing.maker === 'ours').map((thing) => Math.max(thing.existsAt, thing.visibleAt)),
+    )
     const calm = open.instances === 0 && open.removals === 0 && surfaced <= now() && (settings.mode !== 'delete' || open.orphans === 0)
     if (calm) {
       // Without a ref no backend is enrolled.
@@ -83,6 +86,22 @@ const timesOf = (world: World): void => {
   }
 }
 
+/** Whatever was written down is chained within seconds, without a gap. */
+const sealed = async ({ database, universe, watch, now }: World): Promise<void> => {
+  const since = now()
+  // A sealer that died may hold the chain for a while yet.
+  for (let leaps = 0; leaps < 3; leaps++) await universe.leap(3_000)
+  const [chain] = database.rows<{ open: number; sealed: number; last: number }>(
+    'select coalesce(sum(seq is null and at <= ?), 0) as open, count(seq) as sealed, coalesce(max(seq), 0) as last from audit',
+    since,
+  )
+  if (chain && (chain.open > 0 || chain.last !== chain.sealed))
+    watch.violations.push({
+      invariant: 'I7',
+      what: `${chain.open} audit records are not sealed, ${chain.sealed} are, up to number ${chain.last}`,
+    })
+}
+
 export const judgeEnd = async (world: World): Promise<void> => {
   const { database, cloud, watch } = world
   const settled = await settle(world)
@@ -107,7 +126,9 @@ export const judgeEnd = async (world: World): Promise<void> => {
     )[0]
     if (stuck) says('rest', `removal ${stuck.id} is ${stuck.state}: ${stuck.error}`)
     else if (waiting) says('rest', `instance ${waiting.id} is ${waiting.state}`)
-    else says('rest', `${orphan?.id} is not taken back: ${orphan?.message}`)
+    else if (orphan) says('rest', `${orphan.id} is not taken back: ${orphan.message}`)
+    else says('rest', 'no sweep was clean after the last change')
   }
   timesOf(world)
+  await sealed(world)
 }
