@@ -147,3 +147,15 @@ export const findingCodes = {
   'removal-needs-person': 'A removal can not succeed without a person.',
 } as const
 export type FindingCode = keyof typeof findingCodes
+
+/** Nothing but a person makes them better. The others resolve by themselves, or are dealt with in `delete` mode. */
+export const needsPerson: ReadonlySet<FindingCode> = new Set([
+  'contradiction',
+  'retained-overdue',
+  'stuck',
+  'scope-stranded',
+  'denied-kind',
+  'counts-implausible',
+  'plan-waiting',
+  'removal-needs-person',
+])
