@@ -31,7 +31,10 @@ eachStore('what needs a person', (open) => {
     expect((await status(w)).sweeps).toEqual([
       { provider: 'process', mode: 'delete', origin: 'test', intervalSeconds: 900, graceSeconds: 900, canList: true, backends: 1 },
     ])
-    expect(await check(w, 'process: sweep mode')).toMatchObject({ level: 'ok', message: expect.stringMatching(/^delete \(test\), every 15m: /) })
+    expect(await check(w, 'process: sweep mode')).toMatchObject({
+      level: 'ok',
+      message: expect.stringMatching(/^delete \(test\), every 15m: /),
+    })
     w.settings.mode = 'off'
     expect((await status(w)).sweeps).toMatchObject([{ mode: 'off' }])
     expect((await check(w, 'process: sweep mode'))?.message).toBe('off (test): nothing is looked for')
@@ -47,11 +50,16 @@ eachStore('what needs a person', (open) => {
     for (let i = 0; i < 3; i++) await w.sweep()
     expect(await check(w, 'process: listings')).toMatchObject({
       level: 'error',
-      message: expect.stringMatching(/^scripted:one: 3 listings in a row failed: 401 unauthorized; no sweep of it begins by itself until 20/),
+      message: expect.stringMatching(
+        /^scripted:one: 3 listings in a row failed: 401 unauthorized; no sweep of it begins by itself until 20/,
+      ),
       remedy: expect.stringContaining('leasehold sweep'),
     })
     await w.advance(301)
-    expect(await check(w, 'process: listings')).toMatchObject({ level: 'warning', message: expect.stringContaining('the next sweep that is due') })
+    expect(await check(w, 'process: listings')).toMatchObject({
+      level: 'warning',
+      message: expect.stringContaining('the next sweep that is due'),
+    })
     w.provider.onList = undefined
     await w.sweep()
     expect(await check(w, 'process: listings')).toBeUndefined()
