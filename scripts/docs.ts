@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { eventCodes, eventText, findingCodes, type EventCode, type EventPayload } from '../src/model/codes.ts'
 import { environmentOf, resolveConfig, settingNames, shownValue, type SettingName } from '../src/model/config.ts'
 import { errorCodes } from '../src/model/errors.ts'
+import { sweepVariables } from '../src/model/sweep-settings.ts'
 
 /** Payloads that between them show every text of a code. The type makes a new code or field without a sample an error. */
 const samples: { [C in EventCode]: readonly [EventPayload<C>, ...EventPayload<C>[]] } = {
@@ -230,6 +231,20 @@ have hidden it. A key without a value is the default. A relative \`data\` is rel
     port: 7500
     data: ./state
 
+## Sweeps
+
+These are variables of the environment that \`serve\` is started in, and no keys of the file. \`leasehold config\` shows what \`serve\` would take from the shell
+that it is run in, \`leasehold status\` what a running coordinator has. \`<PROVIDER>\` is the provider's name in capitals: \`PROCESS\`, \`SIMULATED\`. A
+provider's own variable goes before that of all.
+
+${table(
+  ['environment', 'default', 'what it is'],
+  sweepVariables(['<provider>']).map((one) => [code(one.name.replace('__PROVIDER__', '_<PROVIDER>_')), one.fallback, one.text]),
+)}
+What sweeps may take back without a person are keys of the file: \`limitPerSweep\`, \`limitSharePercent\`, \`limitPerDay\` and \`fourEyes\`.
+
+A variable that begins with \`LEASEHOLD_\` and is read by nothing is probably misspelt: \`serve\`, \`config\` and \`doctor\` warn of it with the nearest name.
+
 ## Other variables
 
 | variable | what it does |
@@ -237,6 +252,7 @@ have hidden it. A key without a value is the default. A relative \`data\` is rel
 | \`XDG_STATE_HOME\` | where the data folder is by default |
 | \`XDG_CACHE_HOME\` | where Node's compiled code is kept: \`leasehold/compiled\` in it, else in \`~/.cache\` |
 | \`NO_COLOR\` | no colours, also on a terminal |
+| \`LEASEHOLD_NODE\` | for a checkout: the Node.js that \`bin/leasehold\` begins with |
 | \`LEASEHOLD_PROCESS_MODE\` | for \`serve\`: the \`mode\` of \`process\` backends that set none (see [providers](providers.md)) |
 
 Inside a box these are set: \`LEASEHOLD_LEASE_TOKEN\` (may beat and release this lease, nothing else), \`LEASEHOLD_LEASE_ID\`, and the tags \`LEASEHOLD_REF\`,

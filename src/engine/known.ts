@@ -29,7 +29,13 @@ const refuse = (field: string, name: string, what: string, there: readonly strin
   throw new LeaseholdError('bad_request', `${field}: ${what} ${JSON.stringify(name)} is known here; ${listed(there)}`)
 }
 
-const exists = async (session: Session, table: 'sweeps' | 'instances' | 'findings', column: string, name: string, project: string | null) =>
+const exists = async (
+  session: Session,
+  table: 'sweeps' | 'instances' | 'findings' | 'leases',
+  column: string,
+  name: string,
+  project: string | null,
+) =>
   (
     await sql<{ one: number }>`select 1 as one from ${sql.table(table)} where ${sql.ref(column)} = ${name}
       ${project === null ? sql`` : sql`and project = ${project}`} limit 1`.execute(session.db)
@@ -60,15 +66,14 @@ const requireProvider = async (
   refuse('provider', name, 'no provider', namesOf([...context.providers.keys(), ...backends.map((row) => row.provider)]))
 }
 
-/** Whoever has a token, or had a lease. */
+/** Whoever has a token, or had a lease. All names are read only where this one is none of them: of leases there may be many. */
 const requireOwner = async (session: Session, actor: Actor, project: string | null, name: string): Promise<void> => {
   if (name === actor.name) return
-  const { rows } = await sql<{
-    owner: string
-  }>`select distinct owner from leases ${project === null ? sql`` : sql`where project = ${project}`}`.execute(session.db)
-  const tokens = await listTokens(session, project)
-  const owners = namesOf([...rows.map((row) => row.owner), ...tokens.map((row) => row.name)])
-  if (!owners.includes(name)) refuse('owner', name, 'nobody of the name', owners)
+  const tokens = (await listTokens(session, project)).map((row) => row.name)
+  if (tokens.includes(name) || (await exists(session, 'leases', 'owner', name, project))) return
+  const mine = project === null ? sql`` : sql`where project = ${project}`
+  const { rows } = await sql<{ owner: string }>`select distinct owner from leases ${mine}`.execute(session.db)
+  refuse('owner', name, 'nobody of the name', namesOf([...rows.map((row) => row.owner), ...tokens]))
 }
 
 const requireKind = (context: Pick<EngineContext, 'providers'>, name: string): void => {

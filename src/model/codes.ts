@@ -164,3 +164,15 @@ export const findingCodes = {
   rewound: 'Something of ours is there that this database has forgotten: it may be a restored or copied one, and removes nothing there.',
 } as const
 export type FindingCode = keyof typeof findingCodes
+
+/** Nothing but a person makes them better. The others resolve by themselves, or are dealt with in `delete` mode. */
+export const needsPerson: ReadonlySet<FindingCode> = new Set([
+  'contradiction',
+  'retained-overdue',
+  'stuck',
+  'scope-stranded',
+  'denied-kind',
+  'counts-implausible',
+  'plan-waiting',
+  'removal-needs-person',
+])

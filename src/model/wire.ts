@@ -256,6 +256,33 @@ export interface CircuitView {
   openUntil: string | null
   error: string
 }
+/** How the sweeps of a provider run here (orphans R75a). */
+export interface SweepModeView {
+  provider: string
+  mode: 'report' | 'delete' | 'off'
+  /** `default`, or the variable that says so. */
+  origin: string
+  intervalSeconds: number
+  graceSeconds: number
+  /** false: it can not be swept at all. */
+  canList: boolean
+  /** How many backends it has; draining ones are not counted. */
+  backends: number
+}
+/** A removal that fails or was given up. */
+export interface TroubleView {
+  removalID: string
+  name: string
+  project: string
+  backend: string
+  leaseID: string | null
+  state: RemovalState
+  /** In a row. */
+  failures: number
+  error: string | null
+  /** null: nothing tries it by itself. */
+  retryAt: string | null
+}
 export interface StatusView {
   version: string
   installation: string
@@ -269,6 +296,13 @@ export interface StatusView {
   stops: StopView[]
   /** Accounts whose listings fail: from the third failure in a row on they are left alone for a while. */
   circuits: CircuitView[]
+  sweeps: SweepModeView[]
+  /** Removals that fail or were given up, newest failure first, 20 at most. */
+  troubles: TroubleView[]
+  /** Open ones. */
+  findingsByCode: Record<string, number>
+  /** Which of these codes only a person makes better. */
+  forPerson: string[]
   replicas: { id: string; host: string; pid: number; version: string; startedAt: string; aliveAt: string; self: boolean; locks: number }[]
   counts: { leases: Record<string, number>; instances: Record<string, number>; removals: Record<string, number>; findings: number }
 }

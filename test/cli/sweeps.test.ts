@@ -171,6 +171,24 @@ describe('sweep, orphans, sweeps and explain', () => {
     )
   })
 
+  it('what needs a person is shown under a sweep, whatever its outcome', async () => {
+    expect((await box.run(['sweep'])).out).not.toContain('NEEDS A PERSON')
+    const { lease } = await bench.lease({ ttlSeconds: 86_400, idleTimeoutSeconds: 86_400 })
+    const made = bench.provider.boxes.get(lease.cloudID ?? '') as ListedResource
+    const copy = { ...made, fixedAttemptToken: null, resource: { ...made.resource, nativeId: 'copy', immutableId: 'copy#1' } }
+    bench.provider.boxes.set('copy', copy)
+    await advance(store, 60_000)
+    const { status, out } = await box.run(['sweep', '--backend', 'local'])
+    expect(status).toBe(0)
+    expect(out).toMatch(/^contradiction +process\/here\/copy .* fd_\w+ +Only its tags name us/m)
+    expect(out).toContain('1 finding stands until a person decides')
+    await advance(store, 1000)
+    // Only of what was swept, and --json is the API's answer alone.
+    expect((await box.run(['sweep', '--project', 'other'])).out).not.toContain('NEEDS A PERSON')
+    expect(await json<SweepView[]>('sweep', '--backend', 'local')).toHaveLength(1)
+    bench.provider.boxes.delete('copy')
+  })
+
   it('a listing that fails is exit 7, with the error', async () => {
     bench.provider.onList = () => {
       throw new Error('the cloud is down')

@@ -170,6 +170,20 @@ eachStore('a sweep', (open) => {
     expect([(await cleanup(w.store)).failures, await circuit()]).toEqual([0, undefined])
   })
 
+  it('a lease whose clock ran out, and whose removal keeps failing, is no contradiction (leases R40, I10)', async () => {
+    const w = await world('report')
+    const lease = await leaseOn(w.engine, { ttlSeconds: 600, idleTimeoutSeconds: 600 })
+    w.provider.onRemove = () => ({ kind: 'denied', permission: 'boxes.delete' })
+    await advance(w.store, 601_000)
+    w.engine.context.signals.wake('expire')
+    const failing = await leaseWhen(w.engine, lease.id, (view) => view.cleanup.state === 'failed')
+    // By its row it is live until its removal succeeds.
+    expect(failing.state).toBe('active')
+    const sweep = await nextSweep(w)
+    expect(JSON.parse(sweep?.certificate ?? '{}').verdicts).toEqual({ 'inFlight.terminating': 1 })
+    expect(await openFindings(w.store)).toEqual([])
+  })
+
   it('a change starts the quarantine afresh, and so does its reversal (leases R58, R59)', async () => {
     const w = await world('delete', 3 * intervalMs)
     const { box } = await orphanOn(w)

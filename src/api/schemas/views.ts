@@ -210,6 +210,34 @@ export const Circuit = component(
   { provider: text(), scope: text(), failures: whole(), failedAt: time(), openUntil: timeOrNull(), error: text() },
   'An account whose listings fail. From the third failure in a row on it is left alone for 5, 15, 45, then 60 minutes.',
 )
+const SweepMode = component(
+  'SweepMode',
+  {
+    provider: text(),
+    mode: oneOf(['report', 'delete', 'off']),
+    origin: text({ description: '`default`, or the variable that says so.' }),
+    intervalSeconds: Type.Number(),
+    graceSeconds: Type.Number(),
+    canList: flag({ description: 'false: it can not be swept at all.' }),
+    backends: whole(),
+  },
+  'How the sweeps of a provider run here.',
+)
+const Trouble = component(
+  'Trouble',
+  {
+    removalID: text(),
+    name: text(),
+    project: text(),
+    backend: text(),
+    leaseID: textOrNull(),
+    state: oneOf(['preparing', 'removing', 'verifying', 'gone', 'gave-up']),
+    failures: whole({ description: 'In a row.' }),
+    error: textOrNull(),
+    retryAt: timeOrNull(),
+  },
+  'A removal that fails or was given up.',
+)
 export const Status = component(
   'Status',
   {
@@ -222,6 +250,10 @@ export const Status = component(
     freezes: Type.Array(ref(Freeze)),
     stops: Type.Array(ref(Stop)),
     circuits: Type.Array(ref(Circuit)),
+    sweeps: Type.Array(ref(SweepMode)),
+    troubles: Type.Array(ref(Trouble), { description: 'Newest failure first, 20 at most.' }),
+    findingsByCode: numbers(),
+    forPerson: Type.Array(text(), { description: 'Which of these codes only a person makes better.' }),
     replicas: Type.Array(ref(Replica)),
     counts: Type.Object({ leases: numbers(), instances: numbers(), removals: numbers(), findings: whole() }),
   },
@@ -248,6 +280,8 @@ export const shared = [
   Audit,
   Replica,
   Circuit,
+  SweepMode,
+  Trouble,
   Status,
   Check,
 ]
