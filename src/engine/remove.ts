@@ -10,6 +10,7 @@ import { changedSince, protectedNow } from '../model/fresh-protection.ts'
 import type { RemovalEvidence } from '../model/removal-evidence.ts'
 import { heldBy, isFound, preflight, resourceKey } from '../model/removal.ts'
 import { judgeLookUp } from '../model/provision.ts'
+import { isLeftByFork } from '../model/stop.ts'
 import { identityColumns, identityOf, updateAttempt } from '../store/attempts.ts'
 import type { Contradiction, FoundResource, Provider, ReadOutcome, RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
 import { providerOf, type EngineContext } from './context.ts'
@@ -229,7 +230,7 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     if (holder !== null) {
       // "Not this" holds for the box's own clock too.
       const recorded = identityOf(work.attempt)
-      if (recorded) await rearm(context, provider, recorded, work.config, held.signal)
+      if (recorded && !isLeftByFork(holder)) await rearm(context, provider, recorded, work.config, held.signal)
       return store.write((tx) => applyHeld(tx, held, work, holder))
     }
     const identity = await identityFor(work, provider, held.signal)

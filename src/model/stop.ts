@@ -19,8 +19,11 @@ export const stopText = (code: StopCode, scope: string): string =>
     ? `a stop of all removals, because this database was started elsewhere (${hint})`
     : `a stop of removals in ${scope}, because its ledger has forgotten things (${hint})`
 
+const leftTo = 'the fork of this database: it belongs to installation'
+
+/** As `heldBy` said it: is it somebody else's for ever? Then not even its clock is moved. */
+export const isLeftByFork = (by: string): boolean => by.startsWith(leftTo)
+
 /** After a fork: whatever was made before belongs to the other one, for ever. */
 export const forkStop = (former: readonly string[], heldSince: number): Stop[] =>
-  heldSince === 0
-    ? []
-    : [{ scope: '*', by: `the fork of this database: it belongs to installation ${former.at(-1) ?? '?'}`, madeBefore: heldSince }]
+  heldSince === 0 ? [] : [{ scope: '*', by: `${leftTo} ${former.at(-1) ?? '?'}`, madeBefore: heldSince }]

@@ -154,6 +154,7 @@ eachStore('a copied or restored database', (_open, database) => {
     const { lease: early } = await createLease(engine.context, ann, long)
     await halt(engine)
     expect(provider.count('create')).toBe(0)
+    provider.calls.length = 0
 
     const anew = await startOn(store, provider, 'delete')
     await advance(store, 5_000)
@@ -180,6 +181,7 @@ eachStore('a copied or restored database', (_open, database) => {
     )
     anew.context.signals.wake('remove')
     await leaseWhen(anew, leaving.id, (view) => view.cleanup.state === 'held')
+    expect(provider.count('rearm')).toBe(0)
     expect((await cleanup(anew, leaving)).heldBy).toContain(`it belongs to installation ${installation}`)
     expect(provider.calls.filter((call) => call.op === 'remove').map((call) => call.id)).toEqual([own.cloudID])
     expect(await openFindings(store)).toEqual([])

@@ -45,6 +45,18 @@ describe('a deletion needs two proofs (I6)', () => {
       i6,
       withMembers((group) => ({ ...group, members: group.members.slice(0, 1) })),
     ))
+  it('finds out who does not prove the keyed tag', () =>
+    dies(
+      tapeLength,
+      i6,
+      withPolicy((policy) => ({ ...policy, own: { ...policy.own, judgeMac: () => ({ kind: 'none' }) } })),
+    ))
+  it('finds out who takes a keyed tag that is gone for one that never was', () =>
+    dies(
+      tapeLength,
+      i6,
+      withEvidence((evidence) => ({ ...evidence, attempts: evidence.attempts.map((attempt) => ({ ...attempt, macKey: null })) })),
+    ))
   it('finds out who does not compare the tags', () =>
     dies(tapeLength, i6, (group, world) => {
       const verdict = real(group, world)
