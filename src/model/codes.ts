@@ -175,4 +175,6 @@ export const needsPerson: ReadonlySet<FindingCode> = new Set([
   'counts-implausible',
   'plan-waiting',
   'removal-needs-person',
+  'elsewhere',
+  'rewound',
 ])
