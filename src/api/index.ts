@@ -21,10 +21,12 @@ import { serviceRoutes } from './routes/service.ts'
 import { freezeRoutes, holdRoutes } from './routes/stops.ts'
 import { auditRoutes } from './routes/audit.ts'
 import { planRoutes } from './routes/plans.ts'
+import { removalRoutes } from './routes/removals.ts'
 import { sweepRoutes } from './routes/sweeps.ts'
 import { tokenRoutes } from './routes/tokens.ts'
 import { Access, Lease } from './schemas/leases.ts'
 import { planComponents } from './schemas/plans.ts'
+import { removalComponents } from './schemas/removals.ts'
 import { auditComponents } from './schemas/audit.ts'
 import { sweepComponents } from './schemas/sweeps.ts'
 import { shared } from './schemas/views.ts'
@@ -169,7 +171,8 @@ export const createApi = async (options: ApiOptions): Promise<Api> => {
     strictTransportSecurity: false,
   })
   await describeApi(app, version)
-  for (const schema of [Lease, Access, ...shared, ...sweepComponents, ...auditComponents, ...planComponents]) app.addSchema(schema)
+  for (const schema of [Lease, Access, ...shared, ...sweepComponents, ...auditComponents, ...planComponents, ...removalComponents])
+    app.addSchema(schema)
   addFirstLook(app, host)
   const forgetTokens = addSignIn(app, context)
   addBodies(app)
@@ -190,6 +193,7 @@ export const createApi = async (options: ApiOptions): Promise<Api> => {
     freezeRoutes,
     sweepRoutes,
     planRoutes,
+    removalRoutes,
     auditRoutes,
     serviceRoutes,
   ])

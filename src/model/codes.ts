@@ -59,6 +59,16 @@ export const eventCodes = {
   ),
   'removal.held': entry<{ by: string }>('warning', (p) => `Removal held back by ${p.by}`),
   'removal.gone': entry<{ cloudId: string; proof: string }>('info', (p) => `${p.cloudId} proved gone: ${p.proof}`),
+  'removal.member-gone': entry<{ cloudId: string; proof: string; left: number }>(
+    'info',
+    (p) => `${p.cloudId} proved gone, ${p.left} of its group left: ${p.proof}`,
+  ),
+  'removal.continued': entry<{ cause: string }>('info', (p) => `Removal that was given up goes on: ${p.cause}`),
+  'removal.absence-acknowledged': entry<{ missing: string; reason: string }>(
+    'warning',
+    (p) => `Absence of ${p.missing} acknowledged, the removal goes on: ${p.reason}`,
+  ),
+  'removal.closed': entry<{ reason: string }>('warning', (p) => `Removal closed by a person, nothing is proved: ${p.reason}`),
   'removal.dropped': entry<{ why: string }>('warning', (p) => `Removal dropped, to be judged afresh: ${p.why}`),
   'removal.needs-person': entry<{ error: string }>('error', (p) => `Removal stopped until a person decides: ${p.error}`),
   // orphans R96, R97: these two name what they are about, because they are read by themselves.
@@ -142,5 +152,6 @@ export const findingCodes = {
   'counts-implausible': 'A listing shows so much less than it should that nothing is concluded from it.',
   'plan-waiting': 'A plan of removals is beyond the limits and waits for a person.',
   'removal-needs-person': 'A removal can not succeed without a person.',
+  'unexplained-absence': 'A member of a group that is being taken back is gone, and nothing of ours explains it: the rest is not touched.',
 } as const
 export type FindingCode = keyof typeof findingCodes

@@ -3,6 +3,7 @@
  * `SeenResource`; the engine makes the rest from rows that it read in one statement (orphans R46, R47). Times in ms.
  */
 import type { HoldFacts } from './removal.ts'
+import type { Topology } from './topology.ts'
 import type { InstanceState, LeaseState } from './wire.ts'
 
 /** One resource as a listing shows it. */
@@ -21,6 +22,8 @@ export interface SeenResource {
   attachedTo: readonly string[]
   /** Why the provider's own rules forbid taking it back in this shape. */
   reportOnly: string | null
+  /** Native ids of what the provider deletes with it. */
+  takesAlong?: readonly string[]
 }
 
 export interface LedgerEvidence {
@@ -68,7 +71,9 @@ export interface RemovalEvidence {
   id: string
   attemptId: string
   open: boolean
-  bound: readonly { scope: string; location: string; kind: string; immutableId: string }[]
+  bound: readonly { scope: string; location: string; kind: string; immutableId: string; nativeId: string }[]
+  /** Immutable ids of what of it is proved gone; missing: nothing is known of that. */
+  progress?: readonly string[]
 }
 
 /** Everything that we know of one ref. `ledger: null`: nobody here ever issued it. */
@@ -99,6 +104,8 @@ export interface SweepPolicy {
   attemptMs: number
   /** The standing ones. */
   holds: readonly HoldFacts[]
+  /** Which groups may be taken back as a whole; missing: the provider knows none. */
+  topology?: Topology
 }
 
 export interface SweepClock {

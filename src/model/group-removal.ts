@@ -6,10 +6,11 @@ import type { Identity } from './removal.ts'
 
 /** A member as it was when it was bound, right before the first deletion; hashes where people wrote. */
 export interface BoundMember extends Identity {
+  /** Null, as the two below: it was not known then, and is not compared. */
   labelsHash: string | null
-  attachedTo: readonly string[]
+  attachedTo: readonly string[] | null
   /** Native ids of what is deleted with it. */
-  takesAlong: readonly string[]
+  takesAlong: readonly string[] | null
 }
 
 /** The baseline that is kept with a removal. */
@@ -58,7 +59,9 @@ const explained = (facts: GroupFacts, member: BoundMember, proof: string): strin
   if (facts.answered.has(member.immutableId)) return proof
   const who = facts.acknowledged.get(member.immutableId)
   if (who !== undefined) return `${proof}; its absence was acknowledged by ${who}`
-  const taker = facts.members.find((other) => other.takesAlong.includes(member.nativeId) && facts.progress.includes(other.immutableId))
+  const taker = facts.members.find(
+    (other) => other.takesAlong?.includes(member.nativeId) === true && facts.progress.includes(other.immutableId),
+  )
   return taker === undefined ? null : `${proof}; it went with ${named(taker)}`
 }
 
@@ -78,7 +81,7 @@ export const memberChange = (
     [read.attachedTo, member.attachedTo, 'attached to'],
     [read.takesAlong, member.takesAlong, 'deleted together with'],
   ] as const) {
-    if (now === undefined) continue
+    if (now === undefined || then === null) continue
     const added = now.find((id) => !then.includes(id))
     if (added !== undefined) return `${named(member)} is now ${word} ${added}`
     const lost = then.find((id) => !now.includes(id) && !goneIds.has(id))

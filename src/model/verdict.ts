@@ -26,6 +26,7 @@ import { keepLabel } from './keep.ts'
 import { isLive } from './lease.ts'
 import { proofTexts, proveGroup, proveMember, type Proof } from './ownership.ts'
 import { resourceKey, type HoldFacts } from './removal.ts'
+import { shapeOf, type Shape, type ShapeMember, type Topology } from './topology.ts'
 import { reasonOf, type ReasonOf, type VerdictKind } from './verdict-reasons.ts'
 
 interface VerdictOf<K extends VerdictKind> {
@@ -223,6 +224,32 @@ const holdOn = (one: Case): HoldFacts | undefined => {
   })
 }
 
+/**
+ * Is it exactly what its provider lets be taken back (leases R64, R66)? What an earlier removal of the same attempt proved gone is not missing: that one is
+ * gone on with (orphans R91).
+ */
+export const shapeOfGroup = (
+  group: Group,
+  evidence: RefEvidence | null,
+  topology: Topology | undefined,
+): Shape<ShapeMember & { seen: SeenResource }> => {
+  const members = group.members.map((seen) => ({
+    kind: seen.resource.kind,
+    nativeId: seen.resource.nativeId,
+    attachedTo: seen.attachedTo,
+    takesAlong: seen.takesAlong ?? [],
+    reportOnly: seen.reportOnly,
+    seen,
+  }))
+  // Without a topology the owner goes first, and alone: what was made with it is found by later sweeps (orphans R24, R70).
+  if (topology === undefined) return { kind: 'exact', members: group.owner ? members.filter((one) => one.seen === group.owner) : members }
+  const attempt = evidence?.attempts.find((one) => one.token === group.token)
+  const gone = (evidence?.removals ?? [])
+    .filter((removal) => removal.attemptId === attempt?.id)
+    .flatMap((removal) => removal.bound.filter((bound) => removal.progress?.includes(bound.immutableId)))
+  return shapeOf(topology, members, { entrance: 'found', gone })
+}
+
 /** Who protects it: one member is enough for the group (leases R68). */
 const judgeProtection = (one: Case): Verdict | null => {
   const { group, clock, listed } = one
@@ -243,7 +270,8 @@ const judgeProtection = (one: Case): Verdict | null => {
       listed,
       fact('listing', clock.listingStartedAt, `attached to ${group.outside.join(', ')}`),
     ])
-  return null
+  const shape = shapeOfGroup(group, one.evidence, one.policy.topology)
+  return shape.kind === 'exact' ? null : conclude('protected.report-only', [listed, fact('listing', clock.listingStartedAt, shape.why)])
 }
 
 const orphanReason = (instance: InstanceEvidence | null, bound: AttemptEvidence | undefined, policy: SweepPolicy): ReasonOf<'orphan'> => {

@@ -106,7 +106,7 @@ const checkRemovals = async (session: Session, project: string | null): Promise<
   const stuck = await session.db
     .selectFrom('removals')
     .select(['id', 'error'])
-    .where('state', 'not in', ['gone', 'gave-up'])
+    .where('state', 'not in', ['gone', 'gave-up', 'closed'])
     .where('failures', '>=', stuckAfter)
     .$if(project !== null, (query) => query.where('project', '=', project as string))
     .orderBy('failed_at', 'desc')

@@ -47,6 +47,10 @@ const meanings: Record<FindingCode, Pick<Conclusion, 'verdict' | 'change'>> = {
     verdict: 'held',
     change: 'a person who approves it (leasehold approve), or fewer orphans: holds on what must stay, or removals by hand',
   },
+  'unexplained-absence': {
+    verdict: 'held',
+    change: 'a person who finds out why it is gone: leasehold removal acknowledge-absence lets the removal go on',
+  },
   'removal-needs-person': { verdict: 'held', change: 'a person who looks at the resource and at the error' },
 }
 

@@ -25,8 +25,8 @@ export const nothingOpen = async (tx: Tx, work: SweepWork): Promise<boolean> => 
   const ours = sql`project = ${project} and backend = ${backend}`
   const query = sql<{ open: number }>`select
     ${any(sql`instances where ${ours} and state <> 'terminated'`)}
-    + ${any(sql`removals where ${ours} and state <> 'gone'`)}
-    + ${any(sql`attempts where ${ours} and (outcome in ('open', 'abandoned') or (called_at is not null and ended_at > ${since}))`)} as open`
+    + ${any(sql`removals where ${ours} and state not in ('gone', 'closed')`)}
+    + ${any(sql`attempts where ${ours} and (outcome = 'open' or (called_at is not null and ended_at > ${since}))`)} as open`
   return Number((await query.execute(tx.db)).rows[0]?.open) === 0
 }
 

@@ -8,6 +8,7 @@ import { coverage } from './0003-coverage.ts'
 import { seal } from './0004-seal.ts'
 import { plans } from './0005-plans.ts'
 import { findings } from './0006-findings.ts'
+import { groups } from './0007-groups.ts'
 
 export interface Migration {
   number: number
@@ -16,4 +17,4 @@ export interface Migration {
   statements: string[]
 }
 
-export const migrations: readonly Migration[] = [first, sweeps, coverage, seal, plans, findings]
+export const migrations: readonly Migration[] = [first, sweeps, coverage, seal, plans, findings, groups]
