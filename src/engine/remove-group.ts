@@ -105,6 +105,9 @@ export const stepGroup = async (tools: RemovalTools, held: Held, work: RemovalWo
     if (!one) throw new Error(`removal ${removal.id} has no member ${id}`)
     return one
   }
+  // A label that protects is waited for, as everywhere; any other change is judged afresh.
+  const by = verdict.kind === 'changed' || verdict.kind === 'next' ? protectionOf(reads) : null
+  if (by !== null) return store.write((tx) => applyHeld(tx, held, work, by))
   switch (verdict.kind) {
     case 'done':
       return clear(tools, held, work, provider)
@@ -131,8 +134,6 @@ export const stepGroup = async (tools: RemovalTools, held: Held, work: RemovalWo
       return store.write((tx) => needsPerson(tx, held, work, error, { code: 'unexplained-absence', missing }))
     }
     case 'next': {
-      const by = protectionOf(reads)
-      if (by !== null) return store.write((tx) => applyHeld(tx, held, work, by))
       const { identity, judged } = of(verdict.member.immutableId)
       if (judged.kind !== 'present') throw new Error(`removal ${removal.id}: ${identity.nativeId} was not read`)
       const answer = await tools.take(held, work, provider, identity, judged)

@@ -3,6 +3,7 @@ import { coalesce } from '../lib/coalesce.ts'
 import { redact } from '../lib/redact.ts'
 import { resourceKey } from '../model/removal.ts'
 import type { Provider, RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
+import { heldNow } from '../store/due.ts'
 import type { EngineContext } from './context.ts'
 import type { Held } from './pipeline.ts'
 import {
@@ -63,6 +64,10 @@ export const createTools = (context: EngineContext): RemovalTools => {
   const installation = context.installation.installation_id
   const many = { largest: 100 }
   const intend = coalesce((intents: IntentOf[]) => store.write((tx) => writeIntents(tx, intents)), many)
+  const isOurs = coalesce(async (held: Held[]) => {
+    const ours = await store.read((session) => heldNow(session, 'removals', held))
+    return held.map((one) => ours.has(one.id))
+  }, many)
   const outcome = coalesce((accepted: Accepted[]) => store.write((tx) => applyAccepted(tx, accepted)), many)
   const finish = coalesce((ended: Gone[]) => store.write((tx) => applyGone(tx, ended)), many)
 
@@ -103,8 +108,9 @@ export const createTools = (context: EngineContext): RemovalTools => {
     if (changed !== null) return giveBack(store.write((tx) => applyDropped(tx, held, work, changed)))
     const intent = await intend({ held, work, identity, fingerprint: judged.fingerprint })
     if (intent.kind === 'held') return giveBack(store.write((tx) => applyHeld(tx, held, work, intent.by)))
-    // The fence was not ours any more: somebody else works on it, and nothing destructive is called (I3).
-    if (intent.kind === 'lost' || held.signal.aborted) return undefined
+    // The fence was not ours any more: somebody else works on it, and nothing destructive is called (I3). Asked once more, because the commit of the intent may
+    // have taken longer than the lock stands.
+    if (intent.kind === 'lost' || !(await isOurs(held)) || held.signal.aborted) return undefined
     const intentId = intent.id
     const answer = await callRemove(held, work, provider, identity)
     const failure = failureOf(answer)

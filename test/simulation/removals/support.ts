@@ -18,6 +18,18 @@ export const groupOn = async (one: Case): Promise<{ lease: LeaseView & { cloudID
   return { lease, ids: Object.fromEntries(made.map((resource) => [resource.kind, resource.id])) as Ids }
 }
 
+/** Many at once. */
+export const groupsOn = async (one: Case, count: number): Promise<{ lease: LeaseView; ids: Ids }[]> => {
+  const leases = await Promise.all(Array.from({ length: count }, () => one.lease()))
+  const attempts = await one.store.read(({ db }) => db.selectFrom('attempts').select(['ref', 'token']).execute())
+  const tokens = new Map(attempts.map((row): [string, string] => [row.ref, row.token]))
+  const byToken = Map.groupBy(one.cloud.all(), (resource) => resource.clientToken)
+  return leases.map((lease) => {
+    const made = byToken.get(tokens.get(lease.ref ?? '') ?? '') ?? []
+    return { lease, ids: Object.fromEntries(made.map((resource) => [resource.kind, resource.id])) as Ids }
+  })
+}
+
 export const release = (one: Case, lease: LeaseView): Promise<LeaseView> =>
   releaseLease(one.engine.context, ann, lease.id, { delete: true })
 
