@@ -10,7 +10,7 @@ import { missingText, type MissingMember } from '../model/stopped.ts'
 import { shapeOf, type Shape, type ShapeMember } from '../model/topology.ts'
 import type { FoundResource, Provider, ResourceIdentity } from '../providers/contract.ts'
 import type { Held } from './pipeline.ts'
-import { applyHeld } from './remove-apply.ts'
+import { applyHeld, type Proved } from './remove-apply.ts'
 import { inspectGroup } from './remove-calls.ts'
 import { applyDropped } from './remove-giveup.ts'
 import { allAbsent, protectionOf, readAll, type Reads } from './remove-group.ts'
@@ -121,7 +121,7 @@ const missingOf = (work: RemovalWork, provider: Provider, members: readonly Memb
 }
 
 type Decision =
-  | { kind: 'bind'; members: Member[] }
+  | { kind: 'bind'; members: Member[]; absent: Proved[] }
   /** It is not bound now, and this gives the row back. */
   | { kind: 'settle'; by: () => Promise<void> }
 
@@ -176,7 +176,12 @@ const decide = async (
   const shape: Shape<Member> =
     topology === undefined ? { kind: 'exact', members } : shapeOf(topology, members, { entrance: found ? 'found' : 'ended', gone })
   const missing = missingOf(work, provider, members, shape, reads).filter((one) => !gone.some((other) => other.kind === one.kind))
-  if (shape.kind === 'exact' && missing.length === 0) return { kind: 'bind', members: shape.members }
+  if (shape.kind === 'exact' && missing.length === 0) {
+    const absent = [...reads.values()].flatMap(({ identity, judged }) =>
+      judged.kind === 'absent' ? [{ work, identity, proof: judged.proof }] : [],
+    )
+    return { kind: 'bind', members: shape.members, absent }
+  }
   const why = shape.kind === 'exact' ? `its group is incomplete: ${missing.map(missingText).join(', ')} is gone` : shape.why
   if (found) return drop(why)
   if (shape.kind === 'refused' || shape.kind === 'blocked') return settleBy(() => store.write((tx) => needsPerson(tx, held, work, why)))
@@ -198,7 +203,8 @@ export const bindGroup = async (
     await decision.by()
     return undefined
   }
-  const identities = decision.members.map((one) => one.found.resource)
-  const bound = await tools.context.store.write((tx) => applyBound(tx, held, identities, baselineOf(decision.members)))
+  const members = decision.members.map((one) => one.found.resource)
+  const baseline = baselineOf(decision.members)
+  const bound = await tools.context.store.write((tx) => applyBound(tx, held, { members, baseline, absent: decision.absent }))
   return bound && { ...work, removal: bound }
 }

@@ -8,7 +8,7 @@ import { removalsByIds, type RemovalRow } from '../store/removals.ts'
 import type { Tx } from '../store/store.ts'
 import type { Held } from './pipeline.ts'
 import { event } from './record.ts'
-import { recordProofs, targetsOf } from './remove-apply.ts'
+import { recordProofs, targetsOf, type Proved } from './remove-apply.ts'
 import type { RemovalWork } from './remove-load.ts'
 import { identitiesOf, plannedOf, progressOf } from './removal-row.ts'
 
@@ -26,10 +26,11 @@ export const currentMember = (removal: RemovalRow): ResourceIdentity | undefined
 export const applyBound = async (
   tx: Tx,
   held: Held,
-  members: readonly ResourceIdentity[],
-  baseline: Baseline,
+  { members, baseline, absent }: { members: readonly ResourceIdentity[]; baseline: Baseline; absent: readonly Proved[] },
 ): Promise<RemovalRow | undefined> => {
   if ((await stillHeld(tx, 'removals', [held])).size === 0) return undefined
+  // What had gone before anything was bound is no member, and its absence is on record all the same.
+  await recordProofs(tx, absent)
   await tx.db
     .updateTable('removals')
     .set({

@@ -227,7 +227,7 @@ export interface RemovalsTable extends Due {
   acknowledged: Generated<string>
   /** Quick tries in a row of the member whose turn it is (leases R87). */
   tries: Generated<number>
-  /** When a sweep began it, or went on with it; null: none did, or an older version. */
+  /** When a sweep began it, or it was gone on with after it had been given up: its ground is of then; null: that of its opening. */
   begun_at: number | null
   /** A person said that nothing more is to be done about it. */
   closed_at: number | null

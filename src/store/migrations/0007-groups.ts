@@ -16,7 +16,7 @@ export const groups: Migration = {
     "alter table removals add column acknowledged text not null default '[]'",
     // Quick tries of the member whose turn it is, in a row.
     'alter table removals add column tries bigint not null default 0',
-    // When a sweep began it, or went on with it: for the limit of a day.
+    // When a sweep began it, or it was gone on with: for the limit of a day, and for what it stands on.
     'alter table removals add column begun_at bigint',
     'alter table removals add column closed_at bigint',
     'alter table removals add column closed_by text',
