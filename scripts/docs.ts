@@ -32,6 +32,10 @@ const samples: { [C in EventCode]: readonly [EventPayload<C>, ...EventPayload<C>
   'removal.failed': [{ failures: 2, error: 'permission denied: kill', retryAt: '2026-01-31T12:05:00.000Z' }],
   'removal.held': [{ by: 'freeze' }],
   'removal.gone': [{ cloudId: 'qk3v8xw2m1tz-1', proof: 'its first process and its folder are gone' }],
+  'removal.member-gone': [{ cloudId: 'i-0000001a', proof: 'i-0000001a is terminated', left: 3 }],
+  'removal.continued': [{ cause: 'orphan.gave-up' }],
+  'removal.absence-acknowledged': [{ missing: 'nic n-0000001b', reason: 'replaced by hand on Monday' }],
+  'removal.closed': [{ reason: 'the account is gone' }],
   'removal.dropped': [{ why: 'its labels or tags have changed' }],
   'removal.needs-person': [{ error: 'no identity was recorded, and its look-up finds nothing' }],
   'terminate.gave-up.cleanup-retries': [

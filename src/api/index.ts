@@ -22,11 +22,13 @@ import { serviceRoutes } from './routes/service.ts'
 import { freezeRoutes, holdRoutes } from './routes/stops.ts'
 import { auditRoutes } from './routes/audit.ts'
 import { planRoutes } from './routes/plans.ts'
+import { removalRoutes } from './routes/removals.ts'
 import { sweepRoutes } from './routes/sweeps.ts'
 import { tokenRoutes } from './routes/tokens.ts'
 import { Access, Lease } from './schemas/leases.ts'
 import { installationComponents } from './schemas/installation.ts'
 import { planComponents } from './schemas/plans.ts'
+import { removalComponents } from './schemas/removals.ts'
 import { auditComponents } from './schemas/audit.ts'
 import { sweepComponents } from './schemas/sweeps.ts'
 import { shared } from './schemas/views.ts'
@@ -171,7 +173,16 @@ export const createApi = async (options: ApiOptions): Promise<Api> => {
     strictTransportSecurity: false,
   })
   await describeApi(app, version)
-  for (const schema of [Lease, Access, ...shared, ...sweepComponents, ...auditComponents, ...planComponents, ...installationComponents])
+  for (const schema of [
+    Lease,
+    Access,
+    ...shared,
+    ...sweepComponents,
+    ...auditComponents,
+    ...planComponents,
+    ...removalComponents,
+    ...installationComponents,
+  ])
     app.addSchema(schema)
   addFirstLook(app, host)
   const forgetTokens = addSignIn(app, context)
@@ -194,6 +205,7 @@ export const createApi = async (options: ApiOptions): Promise<Api> => {
     installationRoutes,
     sweepRoutes,
     planRoutes,
+    removalRoutes,
     auditRoutes,
     serviceRoutes,
   ])

@@ -51,6 +51,7 @@ export const describeApi = async (app: Api, version: string): Promise<void> => {
         { name: 'backends' },
         { name: 'holds', description: 'A person\'s "not this".' },
         { name: 'freezes', description: 'The stop switch.' },
+        { name: 'removals', description: 'What is taken back, how far it is, and what a person says of it.' },
         { name: 'sweeps', description: 'What listings show, what is concluded from it, and why.' },
         { name: 'service', description: 'The coordinator itself.' },
       ],

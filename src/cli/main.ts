@@ -52,6 +52,18 @@ const entries: readonly Entry[] = [
   { name: 'sweep', summary: 'sweep now, or try it dry', group: operating, load: () => import('./sweep.ts') },
   { name: 'plans', summary: 'list plans of removals, or show one with its proofs', group: watching, load: () => import('./plans.ts') },
   { name: 'approve', summary: 'begin exactly one plan', group: operating, load: () => import('./approve.ts') },
+  {
+    name: 'removals',
+    summary: 'list what is being taken back, what is stuck first',
+    group: watching,
+    load: () => import('./removals.ts'),
+  },
+  {
+    name: 'removal',
+    summary: 'show a removal, answer for what is gone, or close it',
+    group: operating,
+    load: () => import('./removal.ts'),
+  },
   { name: 'simulate', summary: 'play with the cloud of the provider "simulated"', group: operating, load: () => import('./simulate.ts') },
   { name: 'serve', summary: 'run the coordinator', group: operating, load: () => import('./serve-command.ts') },
   { name: 'doctor', summary: 'check this machine, the coordinator and its providers', group: operating, load: () => import('./doctor.ts') },

@@ -44,7 +44,7 @@ const endWork = async (tx: Tx, why: string): Promise<void> => {
   await tx.db
     .updateTable('removals')
     .set((set) => ({ state: 'gave-up', error: why, held_by: null, retry_at: null, lock_fence: set('lock_fence', '+', 1), ...parked }))
-    .where('state', '<>', 'gone')
+    .where('state', 'not in', ['gone', 'closed'])
     .execute()
   await tx.db.updateTable('plans').set({ state: 'dropped', settled_at: tx.now }).where('state', 'in', ['waiting', 'approved']).execute()
   await tx.db.updateTable('findings').set({ state: 'resolved', resolved_at: tx.now }).where('state', '=', 'open').execute()

@@ -1,55 +1,34 @@
 /** The *ended* entrance: what its holder or its clock gave up, and whose identity our own attempt recorded, goes to the removal at once. */
 import { uuidv7Hex } from '../lib/ids.ts'
-import type { AttemptRow } from '../store/attempts.ts'
 import { insertEach, updateEach } from '../store/bulk.ts'
 import { appendEvents } from '../store/events.ts'
-import type { InstanceRow } from '../store/instances.ts'
-import type { LeaseRow } from '../store/leases.ts'
-import { openRemovalsOf } from '../store/removals.ts'
+import { unfinishedRemovalsOf } from '../store/removals.ts'
 import type { Tx } from '../store/store.ts'
-import { isFound } from '../model/removal.ts'
+import { isFound, isOpenRemoval } from '../model/removal.ts'
 import type { RemovalId } from '../model/ids.ts'
-import type { FoundEvidence, RemovalEvidence } from '../model/removal-evidence.ts'
-import type { ReasonOf } from '../model/verdict-reasons.ts'
-import type { ResourceIdentity } from '../providers/contract.ts'
-import { event, instanceTarget, leaseTarget, systemActor } from './record.ts'
-
-/** Why a removal was ordered; `orphan.…`: a sweep found it, and mode, quarantine, plan and limits let it pass. */
-export type RemovalCause = 'released' | 'expired' | 'cancelled' | 'create-interrupted' | 'leftover' | 'admin' | ReasonOf<'orphan'>
-
-export interface Ended {
-  /** Of the row, or of the ledger where the row is gone. */
-  instance: Pick<InstanceRow, 'id' | 'name' | 'project' | 'provider' | 'ref' | 'state'>
-  lease: LeaseRow | null
-  attempt: AttemptRow
-  cause: RemovalCause
-  actor?: string
-  /** What exactly goes, in order; default: the one resource that the attempt recorded. */
-  members?: ResourceIdentity[]
-  /** What a sweep stood on. */
-  found?: FoundEvidence
-}
-
-/** Kept with the removal, for its receipt. */
-const evidenceOf = ({ actor, found }: Pick<Ended, 'actor' | 'found'>): string =>
-  JSON.stringify({ orderedBy: actor ?? systemActor, ...(found ? { found } : {}) } satisfies RemovalEvidence)
+import { evidenceOf, type Ended } from './ended.ts'
+import { continueRemoval } from './continue-removal.ts'
+import { event, instanceTarget, leaseTarget } from './record.ts'
 
 /**
- * Opens a removal for each, unless the attempt has one open. The instance is `terminating` from now on, so that sweeps pass it over
+ * Opens a removal for each, unless the attempt has one open: that one wins (leases R76). One that was given up goes on as the same row, never as a second
+ * (orphans R91). The instance is `terminating` from now on, so that sweeps pass it over
  * (leases R40); a terminated one stays terminated (I9) although something of it surfaced late. The caller holds the rows' locks.
  */
 export const openRemovals = async (tx: Tx, ended: readonly Ended[]): Promise<void> => {
   if (ended.length === 0) return
-  const open = new Set(
-    (
-      await openRemovalsOf(
-        tx,
-        ended.map((one) => one.attempt.id),
-      )
-    ).map((row) => row.attempt_id),
+  const before = await unfinishedRemovalsOf(
+    tx,
+    ended.map((one) => one.attempt.id),
   )
-  const fresh = ended.filter((one) => !open.has(one.attempt.id))
-  if (fresh.length === 0) return
+  const open = new Set(before.filter((row) => isOpenRemoval(row.state)).map((row) => row.attempt_id))
+  const givenUp = new Map(before.map((row) => [row.attempt_id, row]))
+  const wanted = ended.filter((one) => !open.has(one.attempt.id))
+  for (const one of wanted) {
+    const row = givenUp.get(one.attempt.id)
+    if (row) await continueRemoval(tx, row, one)
+  }
+  const fresh = wanted.filter((one) => !givenUp.has(one.attempt.id))
   await insertEach(
     tx,
     'removals',
@@ -68,7 +47,8 @@ export const openRemovals = async (tx: Tx, ended: readonly Ended[]): Promise<voi
       location: attempt.location,
       cause,
       state: 'preparing',
-      identity: members ? JSON.stringify(members) : null,
+      identity: null,
+      planned: members ? JSON.stringify(members) : null,
       progress: '[]',
       opened_at: tx.now,
       started_at: null,
@@ -81,13 +61,14 @@ export const openRemovals = async (tx: Tx, ended: readonly Ended[]): Promise<voi
       held_by: null,
       polls: 0,
       evidence: evidenceOf(ordered),
+      begun_at: isFound(cause) ? tx.now : null,
       due_at: tx.now,
       lock_owner: null,
       lock_until: null,
     })),
   )
   // A leftover of an earlier attempt: the instance itself goes on with a newer one.
-  const living = fresh.filter((one) => one.instance.state !== 'terminated' && one.cause !== 'leftover' && !isFound(one.cause))
+  const living = wanted.filter((one) => one.instance.state !== 'terminated' && one.cause !== 'leftover' && !isFound(one.cause))
   await updateEach(
     tx,
     'instances',

@@ -17,6 +17,7 @@ import type { RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
 import type { Held } from './pipeline.ts'
 import { event, leaseTarget, reportFinding, systemActor, type Target } from './record.ts'
 import { readObstacles, type RemovalWork } from './remove-load.ts'
+import { identitiesOf, progressOf } from './removal-row.ts'
 
 export const targetsOf = (work: RemovalWork, lease?: LeaseRow): Target[] => [
   ...(lease ? [leaseTarget(lease)] : []),
@@ -47,6 +48,13 @@ export const lockAll = async (
 /** What the removal stands on, said again by each intent: the chain then holds it too. */
 const evidenceOf = (removal: RemovalWork['removal']): RemovalEvidence | null =>
   removal.evidence === null ? null : (JSON.parse(removal.evidence) as RemovalEvidence)
+
+/** Of several members: all that is bound, in its order, and what of it is gone already. */
+const groupOf = (removal: RemovalWork['removal']): Record<string, unknown> => {
+  const members = identitiesOf(removal)
+  if (members.length < 2) return {}
+  return { group: members.map(({ kind, nativeId, immutableId }) => ({ kind, nativeId, immutableId })), progress: progressOf(removal) }
+}
 
 const auditId = (tx: Tx): string => `au_${uuidv7Hex(tx.now)}`
 
@@ -109,12 +117,17 @@ export const writeIntents = async (tx: Tx, intents: readonly IntentOf[]): Promis
       ['identity', 'text'],
       ['started_at', 'bigint'],
       ['held_by', 'text'],
+      ['version', 'bigint'],
+      ['stopped', 'text'],
     ],
     written.map(({ work, identity }) => [
       work.removal.id,
       'removing',
       work.removal.identity ?? JSON.stringify([identity]),
       work.removal.started_at ?? tx.now,
+      null,
+      // One of the first version is bound from here on (leases R90).
+      2,
       null,
     ]),
   )
@@ -129,6 +142,7 @@ export const writeIntents = async (tx: Tx, intents: readonly IntentOf[]): Promis
         fence: held.fence,
         attempt: work.attempt.id,
         lease: work.removal.lease_id,
+        ...groupOf(work.removal),
         evidence: evidenceOf(work.removal),
       }),
     ),
@@ -169,7 +183,7 @@ export const recordProofs = (tx: Tx, proved: readonly Proved[]): Promise<void> =
   )
 
 /** Does this removal end the lease itself? Any other only takes back what the lease has given up, or a leftover beside its box. */
-const endsLease = (work: RemovalWork, lease: LeaseRow | undefined): lease is LeaseRow =>
+export const endsLease = (work: RemovalWork, lease: LeaseRow | undefined): lease is LeaseRow =>
   lease !== undefined && work.removal.cause === 'expired' && isLive(lease.state)
 
 /** A live lease whose removal is under way for good becomes `expired`; one that was ended before stays what it is (leases R35, I9). */
@@ -264,11 +278,12 @@ export const applyPutOff = async (tx: Tx, held: Held, dueAt: number | null): Pro
     .execute()
 }
 
-export const applyPoll = async (tx: Tx, held: Held, work: RemovalWork): Promise<void> => {
+/** Looked at again, ever less often; `afterMs`: at another time. */
+export const applyPoll = async (tx: Tx, held: Held, work: RemovalWork, afterMs = pollDelayMs(work.removal.polls)): Promise<void> => {
   if ((await stillHeld(tx, 'removals', [held])).size === 0) return
   await tx.db
     .updateTable('removals')
-    .set({ ...unlocked(tx.now + pollDelayMs(work.removal.polls)), polls: work.removal.polls + 1, held_by: null })
+    .set({ ...unlocked(tx.now + afterMs), polls: work.removal.polls + 1, held_by: null })
     .where('id', '=', work.removal.id)
     .execute()
 }
@@ -345,48 +360,5 @@ export const applyFailed = async (tx: Tx, { held, work, error, contradiction }: 
     target: { type: 'resource', id: contradiction, name: contradiction },
     message: error,
     evidence: { ref: work.removal.ref, removal: work.removal.id, instance: work.removal.instance_id, why: error },
-  })
-}
-
-/** leases R46: it can't succeed without a person. Not tried again by itself, and never called gone. */
-export const needsPerson = async (tx: Tx, held: Held, work: RemovalWork, error: string): Promise<void> => {
-  const { mine, leases } = await lockAll(tx, [{ held, work }])
-  if (mine.size === 0) return
-  const lease = leases.get(work.removal.lease_id ?? '')
-  await tx.db
-    .updateTable('removals')
-    .set({
-      ...unlocked(null),
-      error,
-      failures: work.removal.failures + 1,
-      first_failed_at: work.removal.first_failed_at ?? tx.now,
-      failed_at: tx.now,
-      retry_at: null,
-      held_by: null,
-    })
-    .where('id', '=', work.removal.id)
-    .execute()
-  if (endsLease(work, lease))
-    await tx.db
-      .updateTable('leases')
-      .set({
-        state: 'failed',
-        failure_code: 'removal_needs_person',
-        failure_error: error,
-        ended_at: tx.now,
-        updated_at: tx.now,
-        due_at: null,
-      })
-      .where('id', '=', lease.id)
-      .execute()
-  const about = { project: work.removal.project, targets: targetsOf(work, lease) }
-  await appendEvents(tx, [event(tx, 'removal.needs-person', { error }, about)])
-  await reportFinding(tx, {
-    code: 'removal-needs-person',
-    project: work.removal.project,
-    scope: work.removal.scope,
-    target: { type: 'instance', id: work.removal.instance_id, name: work.removal.name },
-    message: error,
-    evidence: { ref: work.removal.ref, removal: work.removal.id, attempt: work.attempt.id, error },
   })
 }

@@ -11,6 +11,7 @@ import type { Held } from './pipeline.ts'
 import { event, reportContradictions, resolveAbout } from './record.ts'
 import { expireLive, lockAll, recordProofs, targetsOf } from './remove-apply.ts'
 import type { RemovalWork } from './remove-load.ts'
+import { identitiesOf, progressOf } from './removal-row.ts'
 
 export interface Gone {
   held: Held
@@ -18,6 +19,25 @@ export interface Gone {
   identity: ResourceIdentity
   proof: string
   contradictions: Contradiction[]
+  /** Of a group of which all were read at once; missing: `identity` alone. */
+  all?: readonly { identity: ResourceIdentity; proof: string }[]
+}
+
+/** What this proves and the progress does not have yet. */
+const provedNow = ({ work, identity, proof, all }: Gone): { work: RemovalWork; identity: ResourceIdentity; proof: string }[] => {
+  const before = new Set(progressOf(work.removal))
+  return (all ?? [{ identity, proof }]).filter((one) => !before.has(one.identity.immutableId)).map((one) => ({ ...one, work }))
+}
+
+const progressWith = (one: Gone): string[] => [
+  ...progressOf(one.work.removal),
+  ...provedNow(one).map(({ identity }) => identity.immutableId),
+]
+
+/** Every member is proved gone; anything less clears nothing (leases R83). */
+const isWhole = (one: Gone): boolean => {
+  const proved = new Set(progressWith(one))
+  return identitiesOf(one.work.removal).every((member) => proved.has(member.immutableId))
 }
 
 /** The instances of which no other attempt can still have something. */
@@ -28,7 +48,7 @@ const unheldInstances = async (tx: Tx, gone: readonly Gone[]): Promise<Set<strin
     .selectFrom('attempts')
     .select('instance_id')
     .where('instance_id', 'in', ids)
-    .where('outcome', '<>', 'absent')
+    .where('outcome', 'not in', ['absent', 'abandoned'])
     .execute()
   const still = new Set<string>(open.map((row) => row.instance_id))
   return new Set(ids.filter((id) => !still.has(id)))
@@ -36,7 +56,7 @@ const unheldInstances = async (tx: Tx, gone: readonly Gone[]): Promise<Set<strin
 
 export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefined[]> => {
   const { mine, leases } = await lockAll(tx, items)
-  const gone = items.filter((item) => mine.has(item.held.id))
+  const gone = items.filter((item) => mine.has(item.held.id) && isWhole(item))
   await updateEach(
     tx,
     'attempts',
@@ -65,11 +85,11 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefin
       ['lock_owner', 'text'],
       ['lock_until', 'bigint'],
     ],
-    gone.map(({ work, identity }) => [
-      work.removal.id,
+    gone.map((one) => [
+      one.work.removal.id,
       'gone',
-      work.removal.identity ?? JSON.stringify([identity]),
-      JSON.stringify([...(JSON.parse(work.removal.progress) as string[]), identity.immutableId]),
+      one.work.removal.identity ?? JSON.stringify((one.all ?? [one]).map(({ identity }) => identity)),
+      JSON.stringify(progressWith(one)),
       tx.now,
       0,
       null,
@@ -81,7 +101,8 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefin
       null,
     ]),
   )
-  await recordProofs(tx, gone)
+  // Of a member of a group it was recorded with its progress.
+  await recordProofs(tx, gone.flatMap(provedNow))
   await closeGivenUp(
     tx,
     gone.map(({ work }) => work.attempt.id),
@@ -130,18 +151,20 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefin
   // Of this account only: another one may have the same ids.
   for (const some of Map.groupBy(gone, ({ work }) => `${work.removal.scope} ${work.removal.project}`).values()) {
     const { project, scope } = (some[0] as Gone).work.removal
-    const keyOf = ({ work, identity }: Gone): string => resourceKey(work.removal.provider, identity.location, identity.nativeId)
+    const keysOf = ({ work, identity }: Gone): string[] =>
+      [identity, ...identitiesOf(work.removal)].map((one) => resourceKey(work.removal.provider, one.location, one.nativeId))
     const clear = some.filter((one) => one.contradictions.length === 0)
-    await resolveAbout(tx, 'resource', clear.map(keyOf), 'contradiction', { project, scope })
-    await resolveAbout(tx, 'resource', some.map(keyOf), 'orphan', { project, scope })
+    await resolveAbout(tx, 'resource', clear.flatMap(keysOf), 'contradiction', { project, scope })
+    await resolveAbout(tx, 'resource', some.flatMap(keysOf), 'orphan', { project, scope })
   }
   const leaseIds = gone.flatMap(({ work }) => (work.removal.lease_id ? [work.removal.lease_id] : []))
   await resolveAbout(tx, 'lease', leaseIds, 'retained-overdue')
-  await resolveAbout(
-    tx,
-    'instance',
-    gone.map((one) => one.work.removal.instance_id),
-    'removal-needs-person',
-  )
+  for (const code of ['removal-needs-person', 'unexplained-absence'] as const)
+    await resolveAbout(
+      tx,
+      'instance',
+      gone.map((one) => one.work.removal.instance_id),
+      code,
+    )
   return items.map(() => undefined)
 }

@@ -6,6 +6,7 @@ import type { AttemptRow } from '../store/attempts.ts'
 import type { Stop } from '../model/stop.ts'
 import { standingHolds, listFreezes } from '../store/holds.ts'
 import { readStops } from '../store/stops.ts'
+import { identitiesOf, plannedOf } from './removal-row.ts'
 import { removalsByIds, type RemovalRow } from '../store/removals.ts'
 import type { Session, Store } from '../store/store.ts'
 
@@ -28,7 +29,7 @@ export const readObstacles = async (session: Session, now: number): Promise<Pick
 
 /** A hold on any resource that goes stops all of it: its attempt's, and each that is bound. */
 const namesOf = (removal: RemovalRow, attempt: AttemptRow): string[] => {
-  const bound = removal.identity === null ? [] : (JSON.parse(removal.identity) as ResourceIdentity[])
+  const bound: ResourceIdentity[] = [...identitiesOf(removal), ...plannedOf(removal)]
   return [
     resourceKey(removal.provider, attempt.location, attempt.native_id ?? `${attempt.ref}-${attempt.number}`),
     ...bound.map((member) => resourceKey(removal.provider, member.location, member.nativeId)),

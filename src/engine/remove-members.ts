@@ -1,45 +1,116 @@
-/** A removal takes one group back, member by member in the order bound: the progress is the list of immutable ids that are proved gone. */
+/** The transactions of a removal of several members: its binding, its progress, its quick tries. Each is guarded by the fence, and so by the whole row (leases R82). */
+import type { Baseline } from '../model/group-removal.ts'
+import { mergeProgress } from '../model/progress.ts'
 import type { ResourceIdentity } from '../providers/contract.ts'
-import { unlocked, stillHeld } from '../store/due.ts'
-import type { RemovalRow } from '../store/removals.ts'
+import { appendEvents } from '../store/events.ts'
+import { stillHeld, unlocked } from '../store/due.ts'
+import { removalsByIds, type RemovalRow } from '../store/removals.ts'
 import type { Tx } from '../store/store.ts'
-import { recordProofs } from './remove-apply.ts'
-import type { Gone } from './remove-gone.ts'
+import type { Held } from './pipeline.ts'
+import { event } from './record.ts'
+import { recordProofs, targetsOf, type Proved } from './remove-apply.ts'
+import type { RemovalWork } from './remove-load.ts'
+import { identitiesOf, plannedOf, progressOf } from './removal-row.ts'
 
-const bound = (removal: RemovalRow): ResourceIdentity[] =>
-  removal.identity === null ? [] : (JSON.parse(removal.identity) as ResourceIdentity[])
-const done = (removal: RemovalRow): string[] => JSON.parse(removal.progress) as string[]
-
-/** The member whose turn it is; undefined while nothing is bound, or when all are gone. */
+/** The member whose turn it is, or what would be the first; undefined while nothing is known, or when all are gone. */
 export const currentMember = (removal: RemovalRow): ResourceIdentity | undefined => {
-  const gone = new Set(done(removal))
-  return bound(removal).find((member) => !gone.has(member.immutableId))
+  const gone = new Set(progressOf(removal))
+  const members = removal.identity === null ? plannedOf(removal) : identitiesOf(removal)
+  return members.find((member) => !gone.has(member.immutableId))
 }
 
-/** Is this the last one? A removal that binds only now has one member: the owner that the attempt recorded. */
-export const isLastMember = (removal: RemovalRow, member: ResourceIdentity): boolean => {
-  const gone = new Set([...done(removal), member.immutableId])
-  return bound(removal).every((one) => gone.has(one.immutableId))
+/**
+ * leases R77: the whole identity in one transaction, before the first deletion.
+ * @returns the row as it is now; undefined: the lock was lost, and nothing is bound
+ */
+export const applyBound = async (
+  tx: Tx,
+  held: Held,
+  { members, baseline, absent }: { members: readonly ResourceIdentity[]; baseline: Baseline; absent: readonly Proved[] },
+): Promise<RemovalRow | undefined> => {
+  if ((await stillHeld(tx, 'removals', [held])).size === 0) return undefined
+  // What had gone before anything was bound is no member, and its absence is on record all the same.
+  await recordProofs(tx, absent)
+  await tx.db
+    .updateTable('removals')
+    .set({
+      // A row of the first version has its stable baseline from here on (leases R90).
+      version: 2,
+      identity: JSON.stringify(members),
+      baseline: members.length > 1 ? JSON.stringify({ ...baseline, boundAt: tx.now }) : null,
+      stopped: null,
+    })
+    .where('id', '=', held.id as never)
+    .where('identity', 'is', null)
+    .execute()
+  return (await removalsByIds(tx, [held.id]))[0]
 }
 
-/** One member is proved gone: written before the next is touched, and only ever appended to. */
-export const applyProgress = async (tx: Tx, { held, work, identity, proof }: Omit<Gone, 'contradictions'>): Promise<void> => {
-  if ((await stillHeld(tx, 'removals', [held])).size === 0) return
-  const progress = [...done(work.removal), identity.immutableId]
+export interface MemberGone {
+  held: Held
+  work: RemovalWork
+  identity: ResourceIdentity
+  proof: string
+}
+
+/**
+ * One member is proved gone: written before the next is touched, merged into what is stored, and never shortened (leases R79, R81).
+ * @returns the progress as it is stored now; undefined: the lock was lost
+ * @throws when what is stored is not of this removal's sequence
+ */
+export const applyProgress = async (tx: Tx, { held, work, identity, proof }: MemberGone): Promise<string[] | undefined> => {
+  if ((await stillHeld(tx, 'removals', [held])).size === 0) return undefined
+  const [stored] = await removalsByIds(tx, [held.id])
+  if (!stored) return undefined
+  if (stored.identity !== work.removal.identity) throw new Error(`removal ${held.id} is bound to something else by now`)
+  const merged = mergeProgress(progressOf(stored), [...progressOf(work.removal), identity.immutableId])
+  if (merged.kind === 'diverged') throw new Error(`removal ${held.id}: ${merged.why}`)
   await tx.db
     .updateTable('removals')
     .set({
       ...unlocked(tx.now),
       state: 'removing',
-      progress: JSON.stringify(progress),
+      progress: JSON.stringify(merged.progress),
       accepted_at: null,
+      started_at: stored.started_at ?? tx.now,
       polls: 0,
+      tries: 0,
       failures: 0,
       error: null,
       failed_at: null,
       retry_at: null,
+      held_by: null,
+      stopped: null,
     })
     .where('id', '=', work.removal.id)
     .execute()
   await recordProofs(tx, [{ work, identity, proof }])
+  const left = identitiesOf(stored).length - merged.progress.length
+  await appendEvents(tx, [
+    event(
+      tx,
+      'removal.member-gone',
+      { cloudId: identity.nativeId, proof, left },
+      { project: work.removal.project, targets: targetsOf(work) },
+    ),
+  ])
+  return merged.progress
+}
+
+/** leases R87: what still seems to be in use by a member that just went is asked for again soon, and counts as no failure. */
+export const applyQuickTry = async (tx: Tx, held: Held, work: RemovalWork, error: string, delayMs: number): Promise<void> => {
+  if ((await stillHeld(tx, 'removals', [held])).size === 0) return
+  await tx.db
+    .updateTable('removals')
+    .set({
+      ...unlocked(tx.now + delayMs),
+      state: 'removing',
+      tries: work.removal.tries + 1,
+      error,
+      retry_at: tx.now + delayMs,
+      accepted_at: null,
+      held_by: null,
+    })
+    .where('id', '=', work.removal.id)
+    .execute()
 }

@@ -62,6 +62,16 @@ export const eventCodes = {
   ),
   'removal.held': entry<{ by: string }>('warning', (p) => `Removal held back by ${p.by}`),
   'removal.gone': entry<{ cloudId: string; proof: string }>('info', (p) => `${p.cloudId} proved gone: ${p.proof}`),
+  'removal.member-gone': entry<{ cloudId: string; proof: string; left: number }>(
+    'info',
+    (p) => `${p.cloudId} proved gone, ${p.left} of its group left: ${p.proof}`,
+  ),
+  'removal.continued': entry<{ cause: string }>('info', (p) => `Removal that was given up goes on: ${p.cause}`),
+  'removal.absence-acknowledged': entry<{ missing: string; reason: string }>(
+    'warning',
+    (p) => `Absence of ${p.missing} acknowledged, the removal goes on: ${p.reason}`,
+  ),
+  'removal.closed': entry<{ reason: string }>('warning', (p) => `Removal closed by a person, nothing is proved: ${p.reason}`),
   'removal.dropped': entry<{ why: string }>('warning', (p) => `Removal dropped, to be judged afresh: ${p.why}`),
   'removal.needs-person': entry<{ error: string }>('error', (p) => `Removal stopped until a person decides: ${p.error}`),
   // orphans R96, R97: these two name what they are about, because they are read by themselves.
@@ -162,6 +172,7 @@ export const findingCodes = {
   'removal-needs-person': 'A removal can not succeed without a person.',
   elsewhere: 'This database was started where it did not live: it may be a copy, and removes nothing.',
   rewound: 'Something of ours is there that this database has forgotten: it may be a restored or copied one, and removes nothing there.',
+  'unexplained-absence': 'A member of a group that is being taken back is gone, and nothing of ours explains it: the rest is not touched.',
 } as const
 export type FindingCode = keyof typeof findingCodes
 
@@ -175,6 +186,7 @@ export const needsPerson: ReadonlySet<FindingCode> = new Set([
   'counts-implausible',
   'plan-waiting',
   'removal-needs-person',
+  'unexplained-absence',
   'elsewhere',
   'rewound',
 ])

@@ -18,6 +18,8 @@ export const errorCodes = {
   sweep_disabled: { status: 409, text: 'Nothing can be swept there: the mode is off, or the provider can not list.' },
   plan_not_waiting: { status: 409, text: 'The plan does not wait for an approval, or may not be approved like this.' },
   not_stopped: { status: 409, text: 'No removal is stopped, so there is nothing to adopt or to fork from.' },
+  removal_changed: { status: 409, text: 'The removal changed meanwhile; nothing was done.' },
+  removal_not_stopped: { status: 409, text: 'The removal does not wait for a person.' },
   in_use: { status: 409, text: 'It is still in use.' },
   payload_too_large: { status: 413, text: 'The body is larger than is taken.' },
   unsupported_media_type: { status: 415, text: 'The body must be JSON.' },

@@ -4,6 +4,7 @@
  */
 import type { Own } from './own.ts'
 import type { HoldFacts } from './removal.ts'
+import type { Topology } from './topology.ts'
 import type { InstanceState, LeaseState } from './wire.ts'
 
 /** One resource as a listing shows it. */
@@ -22,6 +23,8 @@ export interface SeenResource {
   attachedTo: readonly string[]
   /** Why the provider's own rules forbid taking it back in this shape. */
   reportOnly: string | null
+  /** Native ids of what the provider deletes with it. */
+  takesAlong?: readonly string[]
 }
 
 export interface LedgerEvidence {
@@ -71,7 +74,9 @@ export interface RemovalEvidence {
   id: string
   attemptId: string
   open: boolean
-  bound: readonly { scope: string; location: string; kind: string; immutableId: string }[]
+  bound: readonly { scope: string; location: string; kind: string; immutableId: string; nativeId: string }[]
+  /** Immutable ids of what of it is proved gone; missing: nothing is known of that. */
+  progress?: readonly string[]
 }
 
 /** Everything that we know of one ref. `ledger: null`: nobody here ever issued it. */
@@ -103,6 +108,8 @@ export interface SweepPolicy {
   /** The standing ones. */
   holds: readonly HoldFacts[]
   own: Own
+  /** Which groups may be taken back as a whole; missing: the provider knows none. */
+  topology?: Topology
 }
 
 export interface SweepClock {

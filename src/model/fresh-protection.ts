@@ -37,6 +37,10 @@ const labelsText = (labels: Readonly<Record<string, string>> | null): string =>
   labels === null ? 'unreadable' : JSON.stringify(Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
 /** @param hash SHA-256 in hex */
+export const labelsHash = (labels: Readonly<Record<string, string>> | null, hash: (text: string) => string): string =>
+  hash(labelsText(labels))
+
+/** @param hash SHA-256 in hex */
 export const seenThen = (
   seen: {
     resource: Pick<SeenThen, 'location' | 'kind' | 'nativeId'>
@@ -50,7 +54,7 @@ export const seenThen = (
   kind: seen.resource.kind,
   nativeId: seen.resource.nativeId,
   nameHash: hash(seen.name),
-  labelsHash: hash(labelsText(seen.labels)),
+  labelsHash: labelsHash(seen.labels, hash),
   attachedTo: [...seen.attachedTo],
 })
 
@@ -59,7 +63,7 @@ export const seenThen = (
  * begun to use it (leases R59, case leases 16).
  */
 export const changedSince = (then: SeenThen, found: FreshlyRead, hash: (text: string) => string): string | null => {
-  if (found.labels !== undefined && hash(labelsText(found.labels)) !== then.labelsHash) return 'its labels or tags have changed'
+  if (found.labels !== undefined && labelsHash(found.labels, hash) !== then.labelsHash) return 'its labels or tags have changed'
   if (found.name !== undefined && hash(found.name) !== then.nameHash) return 'its name has changed'
   // What it is no longer attached to took nothing over: its own group may be half gone by now.
   const attached = found.attachedTo?.find((one) => !then.attachedTo.includes(one))

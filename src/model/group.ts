@@ -145,6 +145,8 @@ const groupsOf = (bucket: readonly Listed[], ownerKind: string): Group[] => {
   const owners = bucket.filter((one) => one.seen.resource.kind === ownerKind)
   const joined = new Map(owners.map((owner): [Listed, Listed[]] => [owner, []]))
   const groups: Group[] = []
+  /** Without an owner that could hold them together: what was fixed at their creation says that one attempt made them all (leases R64). */
+  const orphaned: Listed[] = []
   for (const component of components(bucket.filter((one) => one.seen.resource.kind !== ownerKind))) {
     const ids = new Set(component.map((one) => one.seen.resource.nativeId))
     const edges = new Set(component.flatMap((one) => one.seen.attachedTo))
@@ -156,9 +158,11 @@ const groupsOf = (bucket: readonly Listed[], ownerKind: string): Group[] => {
       const named = owners.filter((owner) => owner.seen.fixedAttemptToken !== null)
       const same = component.every((one) => one.seen.fixedAttemptToken !== null) && named.length === 1
       if (same) joined.get(named[0] as Listed)?.push(...component)
+      else if (owners.length === 0 && component.every((one) => one.seen.fixedAttemptToken !== null)) orphaned.push(...component)
       else groups.push(makeGroup(null, component, false))
     }
   }
+  if (orphaned.length > 0) groups.push(makeGroup(null, orphaned, false))
   for (const [owner, rest] of joined) groups.push(makeGroup(owner, rest, false))
   return groups
 }

@@ -73,7 +73,10 @@ export const giveUpCode = (facts: GiveUpFacts): 'terminate.gave-up.cleanup-retri
     : 'terminate.gave-up.manual'
 
 /** Is somebody still trying? One that gave up stands until its absence is proved, and bars no other removal of the same attempt. */
-export const isOpenRemoval = (state: RemovalState): boolean => state !== 'gone' && state !== 'gave-up'
+export const isOpenRemoval = (state: RemovalState): boolean => state !== 'gave-up' && !isOverRemoval(state)
+
+/** Proved, or closed by a person: nothing more comes of it. */
+export const isOverRemoval = (state: RemovalState): boolean => state === 'gone' || state === 'closed'
 
 /** Between two looks for proof after a removal was accepted. */
 export const pollDelayMs = (polls: number): number => Math.min(longestPollMs, firstPollMs * 2 ** polls)
@@ -178,7 +181,7 @@ export const cleanupState = (
   removal: { state: RemovalState; failedAt: number | null; heldBy: string | null } | null,
 ): 'none' | RemovalState | 'failed' | 'held' => {
   if (!removal) return 'none'
-  if (removal.state === 'gone' || removal.state === 'gave-up') return removal.state
+  if (isOverRemoval(removal.state) || removal.state === 'gave-up') return removal.state
   if (removal.heldBy !== null) return 'held'
   return removal.failedAt !== null ? 'failed' : removal.state
 }

@@ -24,10 +24,10 @@ import { isRef } from './ids.ts'
 import { completeCell, type Inventory } from './inventory.ts'
 import { keepLabel } from './keep.ts'
 import { isLive } from './lease.ts'
-import { claimedEpoch } from './mac.ts'
 import { proofTexts, proveGroup, proveMember, type Proof } from './ownership.ts'
 import { macExpected } from './own.ts'
 import { resourceKey, type HoldFacts } from './removal.ts'
+import { shapeOf, type Shape, type ShapeMember, type Topology } from './topology.ts'
 import { reasonOf, type ReasonOf, type VerdictKind } from './verdict-reasons.ts'
 
 interface VerdictOf<K extends VerdictKind> {
@@ -257,6 +257,32 @@ const holdOn = (one: Case): HoldFacts | undefined => {
   })
 }
 
+/**
+ * Is it exactly what its provider lets be taken back (leases R64, R66)? What an earlier removal of the same attempt proved gone is not missing: that one is
+ * gone on with (orphans R91).
+ */
+export const shapeOfGroup = (
+  group: Group,
+  evidence: RefEvidence | null,
+  topology: Topology | undefined,
+): Shape<ShapeMember & { seen: SeenResource }> => {
+  const members = group.members.map((seen) => ({
+    kind: seen.resource.kind,
+    nativeId: seen.resource.nativeId,
+    attachedTo: seen.attachedTo,
+    takesAlong: seen.takesAlong ?? [],
+    reportOnly: seen.reportOnly,
+    seen,
+  }))
+  // Without a topology the owner goes first, and alone: what was made with it is found by later sweeps (orphans R24, R70).
+  if (topology === undefined) return { kind: 'exact', members: group.owner ? members.filter((one) => one.seen === group.owner) : members }
+  const attempt = evidence?.attempts.find((one) => one.token === group.token)
+  const gone = (evidence?.removals ?? [])
+    .filter((removal) => removal.attemptId === attempt?.id)
+    .flatMap((removal) => removal.bound.filter((bound) => removal.progress?.includes(bound.immutableId)))
+  return shapeOf(topology, members, { entrance: 'found', gone })
+}
+
 /** Who protects it: one member is enough for the group (leases R68). */
 const judgeProtection = (one: Case): Verdict | null => {
   const { group, clock, listed } = one
@@ -277,7 +303,8 @@ const judgeProtection = (one: Case): Verdict | null => {
       listed,
       fact('listing', clock.listingStartedAt, `attached to ${group.outside.join(', ')}`),
     ])
-  return null
+  const shape = shapeOfGroup(group, one.evidence, one.policy.topology)
+  return shape.kind === 'exact' ? null : conclude('protected.report-only', [listed, fact('listing', clock.listingStartedAt, shape.why)])
 }
 
 const orphanReason = (instance: InstanceEvidence | null, bound: AttemptEvidence | undefined, policy: SweepPolicy): ReasonOf<'orphan'> => {
@@ -359,28 +386,6 @@ export const judge = (
     if (verdict) return verdict
   }
   return judgeCandidate(one)
-}
-
-/**
- * The cheap question for a page of a large listing: may this resource be let go of at once, because an active instance is bound to it (or to what it is
- * attached to) and nothing about it asks for a closer look? False says nothing: `judge` decides then.
- */
-export const isPlainlyTracked = (seen: SeenResource, evidence: RefEvidence, policy: SweepPolicy): boolean => {
-  const { instance, ledger } = evidence
-  if (ledger?.project !== policy.project || instance === null || !isActive(instance)) return false
-  if (seen.labels === null || seen.existence !== 'exists' || evidence.lease?.retained === true) return false
-  // Unproved, and so looked at closely.
-  if ((claimedEpoch(seen.tags.mac) ?? 0) > policy.own.epoch) return false
-  const bound = boundAttempt(evidence)
-  if (!bound || bound.immutableId === null) return false
-  const { tags } = seen
-  if (tags.ref !== evidence.ref || tags.installation !== policy.installation || tags.attempt !== bound.token) return false
-  if (seen.resource.kind === policy.ownerKind) return isResourceOf(bound, seen)
-  return (
-    seen.resource.scope === bound.scope &&
-    seen.resource.location === bound.location &&
-    (seen.fixedAttemptToken === bound.token || (bound.nativeId !== null && seen.attachedTo.includes(bound.nativeId)))
-  )
 }
 
 /** Must it be looked at again soon (orphans R77)? */

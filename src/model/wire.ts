@@ -12,11 +12,15 @@ export type * from './wire-sweeps.ts'
 export type LeaseState = 'provisioning' | 'active' | 'released' | 'expired' | 'failed'
 export const leaseStates: readonly LeaseState[] = ['provisioning', 'active', 'released', 'expired', 'failed']
 export type InstanceState = 'pending' | 'provisioning' | 'idle' | 'busy' | 'terminating' | 'terminated'
-/** `preparing`: reserved, identity not bound yet; `gone`: absence verified; `gave-up`: no longer tried, and not gone (orphans R91). */
-export type RemovalState = 'preparing' | 'removing' | 'verifying' | 'gone' | 'gave-up'
+/**
+ * `preparing`: reserved, identity not bound yet; `gone`: absence verified; `gave-up`: no longer tried, and not gone (orphans R91); `closed`: a person said that
+ * nothing more is to be done, and proved nothing.
+ */
+export const removalStates = ['preparing', 'removing', 'verifying', 'gone', 'gave-up', 'closed'] as const
+export type RemovalState = (typeof removalStates)[number]
 
 export interface CleanupView {
-  /** none: nothing ordered; failed: the last try failed and `retryAt` is set; held: a hold or a freeze stops it; gave-up: it is no longer tried. */
+  /** none: nothing ordered; failed: the last try failed and `retryAt` is set; held: a hold or a freeze stops it; gave-up: it is no longer tried; closed: a person ended it. */
   state: 'none' | RemovalState | 'failed' | 'held'
   removalID: string | null
   reason: string | null

@@ -6,6 +6,7 @@
  * Every call takes a `CallContext`: its signal ends at the deadline, or when the worker lost its lock.
  */
 import type { InstallationId, LeaseId, Ref, ScopeId } from '../model/ids.ts'
+import type { Topology } from '../model/topology.ts'
 import type { Access, DoctorCheck } from '../model/wire.ts'
 
 export interface CallContext {
@@ -78,6 +79,8 @@ export interface FoundResource {
   reportOnly?: string | null
   name?: string
   attachedTo?: string[]
+  /** Native ids of what the provider deletes with it, whether anybody asks for that or not. */
+  takesAlong?: string[]
 }
 
 /** Something that carries our ref and yet is not what an attempt made: reported, never touched. */
@@ -136,6 +139,18 @@ export type RemoveOutcome =
   | { kind: 'denied'; permission: string }
   | { kind: 'unknown'; error: string }
 
+/** Which group: what one attempt made. */
+export interface InspectRequest {
+  ref: Ref
+  location: string
+  attemptToken: string
+  /** What is known of it: the owner that the attempt recorded, or what a sweep saw. */
+  known: readonly ResourceIdentity[]
+}
+export type InspectOutcome =
+  /** Everything of the group that exists, each with labels and edges; empty: nothing does. */
+  { kind: 'complete'; members: FoundResource[] } | { kind: 'incomplete'; why: string }
+
 export type ScopeOutcome = { kind: 'known'; scope: ScopeId; description: string } | { kind: 'unknown'; error: string }
 
 export interface Provider {
@@ -168,6 +183,16 @@ export interface Provider {
    * Must compare the immutable id itself once more. An already absent resource is `gone` (orphans R25).
    */
   remove(resource: ResourceIdentity, config: Record<string, unknown>, context: CallContext): Promise<RemoveOutcome>
+  /**
+   * Which group of this backend may be taken back as a whole, and in what order: data, judged by the engine (leases R66, R78). One of whose kinds are
+   * several needs `inspect`. Missing: what the attempt recorded goes, or what a sweep saw, one by one.
+   */
+  topology?(config: Record<string, unknown>): Topology
+  /**
+   * The whole group, read afresh: exact reads of what is known, and everything of the same attempt that hangs together with it (leases R77). What can't be
+   * read is `incomplete`, never left out.
+   */
+  inspect?(group: InspectRequest, config: Record<string, unknown>, context: CallContext): Promise<InspectOutcome>
   /** The kinds that a listing covers, the owner's first. */
   readonly kinds: readonly string[]
   /**

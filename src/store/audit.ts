@@ -27,6 +27,20 @@ export const auditOfRemoval = (session: Session, removalId: string): Promise<Aud
     .orderBy('id')
     .execute()
 
+/** Immutable ids that this removal asked to be removed, with a recorded outcome that took it on: accepted or gone (leases R80). */
+export const answeredMembers = async (session: Session, removalId: string): Promise<Set<string>> => {
+  const records = await auditOfRemoval(session, removalId)
+  const bodies = new Map(
+    records.map((record) => [record.id, JSON.parse(record.body) as { identity?: { immutableId?: string }; kind?: string }]),
+  )
+  const taken = records.flatMap((record) => {
+    const kind = bodies.get(record.id)?.kind
+    if (record.kind !== 'outcome' || (kind !== 'accepted' && kind !== 'gone')) return []
+    return bodies.get(record.intent_id ?? '')?.identity?.immutableId ?? []
+  })
+  return new Set(taken)
+}
+
 /** All that is kept of these removals, proofs included, oldest first. */
 export const recordsOfRemovals = (session: Session, removalIds: readonly string[]): Promise<AuditRecord[]> =>
   rowsIn(session, 'audit', 'removal_id', removalIds, { order: ['at', 'id'] })

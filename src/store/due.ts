@@ -89,6 +89,15 @@ export const stillHeld = async (tx: Tx, table: QueueTable, held: readonly Locked
   return new Set((await query.execute(tx.db)).rows.map((row) => row.id))
 }
 
+/** The same, only read, and not locked for anything. */
+export const heldNow = async (session: Session, table: QueueTable, held: readonly Locked[]): Promise<Set<string>> => {
+  if (held.length === 0) return new Set()
+  const query = sql<{
+    id: string
+  }>`select id from ${sql.table(table)} where (id, lock_fence) in ${pairs(session, held)} and lock_owner is not null`
+  return new Set((await query.execute(session.db)).rows.map((row) => row.id))
+}
+
 /** Lets locks of replicas that are known to be dead end at once. */
 export const voidLocks = async (tx: Tx, table: QueueTable, owners: readonly string[]): Promise<void> => {
   if (owners.length === 0) return

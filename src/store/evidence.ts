@@ -40,13 +40,14 @@ interface Joined {
   removal_id: string | null
   removal_state: RemovalState | null
   identity: string | null
+  progress: string | null
 }
 
 const text = (among: string): string => `select l.ref, l.project, l.owner_id, l.owner_name, l.issued_at, l.owner_closed_at,
   i.id as instance_id, i.state as instance_state, i.changed_at, i.terminated_at, i.gave_up_at, i.attempt_id as bound_attempt_id,
   a.id as attempt_id, a.number, a.token, a.scope, a.location, a.outcome, a.opened_at, a.deadline_at, a.ended_at, a.kind, a.native_id, a.immutable_id, a.mac_key,
   s.id as lease_id, s.state as lease_state, s.release_deletes,
-  r.id as removal_id, r.state as removal_state, r.identity
+  r.id as removal_id, r.state as removal_state, r.identity, r.progress
   from ledger l
   left join instances i on i.ref = l.ref
   left join attempts a on a.ref = l.ref
@@ -80,6 +81,7 @@ const removalOf = (row: Joined, id: string): RemovalEvidence => ({
   attemptId: row.attempt_id ?? '',
   open: row.removal_state !== null && isOpenRemoval(row.removal_state),
   bound: JSON.parse(row.identity ?? '[]') as RemovalEvidence['bound'],
+  progress: JSON.parse(row.progress ?? '[]') as string[],
 })
 
 interface Growing extends RefEvidence {

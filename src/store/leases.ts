@@ -100,7 +100,7 @@ export const leasesWithDebt = (session: Session, filter: LeaseFilter, now: numbe
             .selectFrom('removals')
             .select('removals.id')
             .whereRef('removals.lease_id', '=', 'leases.id')
-            .where('removals.state', '<>', 'gone'),
+            .where('removals.state', 'not in', ['gone', 'closed']),
         ),
       ]),
     )
@@ -141,7 +141,7 @@ export const forgiveIdleness = async (tx: Tx, from: number, to: number, until: n
             .selectFrom('removals')
             .select('removals.id')
             .whereRef('removals.lease_id', '=', 'leases.id')
-            .where('removals.state', '<>', 'gone'),
+            .where('removals.state', 'not in', ['gone', 'closed']),
         ),
       ),
     )

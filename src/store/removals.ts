@@ -2,14 +2,38 @@
 import type { Selectable } from 'kysely'
 import { rowsIn } from './bulk.ts'
 import { unlocked, wakeRow } from './due.ts'
-import type { AttemptId, InstanceId } from '../model/ids.ts'
-import { isOpenRemoval } from '../model/removal.ts'
+import type { AttemptId, InstanceId, RemovalId } from '../model/ids.ts'
+import { isOpenRemoval, isOverRemoval } from '../model/removal.ts'
 import type { RemovalsTable } from './schema.ts'
 import type { Session, Tx } from './store.ts'
 
 export type RemovalRow = Selectable<RemovalsTable>
 
 export const removalsByIds = (session: Session, ids: readonly string[]): Promise<RemovalRow[]> => rowsIn(session, 'removals', 'id', ids)
+
+export const lockRemoval = (tx: Tx, id: string): Promise<RemovalRow | undefined> =>
+  tx.db
+    .selectFrom('removals')
+    .selectAll()
+    .where('id', '=', id as RemovalId)
+    .$if(tx.dialect === 'postgresql', (query) => query.forUpdate())
+    .executeTakeFirst()
+
+/** Neither proved gone nor closed, the oldest first; `project` null: of every one. */
+export const unfinishedRemovals = (session: Session, project: string | null): Promise<RemovalRow[]> =>
+  session.db
+    .selectFrom('removals')
+    .selectAll()
+    .where('state', 'not in', ['gone', 'closed'])
+    .$if(project !== null, (query) => query.where('project', '=', project as string))
+    .orderBy('opened_at')
+    .orderBy('id')
+    .limit(5000)
+    .execute()
+
+/** Open ones and given-up ones, oldest first: nobody has proved these gone, and nobody has closed them. */
+export const unfinishedRemovalsOf = async (session: Session, attemptIds: readonly AttemptId[]): Promise<RemovalRow[]> =>
+  (await rowsIn(session, 'removals', 'attempt_id', attemptIds, { order: ['opened_at', 'id'] })).filter((row) => !isOverRemoval(row.state))
 
 /** The open removals of these attempts: never two for one attempt. One that gave up is none (orphans R98). */
 export const openRemovalsOf = async (session: Session, attemptIds: readonly AttemptId[]): Promise<RemovalRow[]> =>
@@ -43,7 +67,7 @@ export const markGaveUp = async (tx: Tx, instanceIds: readonly string[]): Promis
             .selectFrom('removals')
             .select('removals.id')
             .whereRef('removals.instance_id', '=', 'instances.id')
-            .where('removals.state', 'not in', ['gone', 'gave-up']),
+            .where('removals.state', 'not in', ['gone', 'gave-up', 'closed']),
         ),
       ),
     )
@@ -99,7 +123,7 @@ export const wakeHeldRemovals = async (tx: Tx): Promise<void> => {
     .updateTable('removals')
     .set({ due_at: tx.now })
     .where('held_by', 'is not', null)
-    .where('state', 'not in', ['gone', 'gave-up'])
+    .where('state', 'not in', ['gone', 'gave-up', 'closed'])
     .where('lock_owner', 'is', null)
     .where('due_at', 'is not', null)
     .execute()

@@ -249,6 +249,22 @@ export interface RemovalsTable extends Due {
   polls: number
   /** JSON of `RemovalEvidence`, written when it is opened; null: a version without it opened it. */
   evidence: string | null
+  /** JSON list of ResourceIdentity: what the sweep that ordered it judged, before anything is bound; null: none did. */
+  planned: string | null
+  /** JSON of `Baseline`, written with the identity where a group has several members. */
+  baseline: string | null
+  /** JSON of `Stopped`: why it waits for a person; null: it does not, or its error alone says why. */
+  stopped: string | null
+  /** JSON list of `Acknowledged`: absences that a person answers for. */
+  acknowledged: Generated<string>
+  /** Quick tries in a row of the member whose turn it is (leases R87). */
+  tries: Generated<number>
+  /** When a sweep began it, or it was gone on with after it had been given up: its ground is of then; null: that of its opening. */
+  begun_at: number | null
+  /** A person said that nothing more is to be done about it. */
+  closed_at: number | null
+  closed_by: string | null
+  closed_reason: string | null
 }
 export interface HoldsTable {
   id: string

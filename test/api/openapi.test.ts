@@ -77,6 +77,10 @@ describe('/openapi.json', () => {
         'GET /v1/plans/{id}',
         'POST /v1/plans',
         'POST /v1/plans/{id}/approve',
+        'GET /v1/removals',
+        'GET /v1/removals/{id}',
+        'POST /v1/removals/{id}/acknowledge-absence',
+        'POST /v1/removals/{id}/close',
         'GET /v1/sweeps',
         'GET /v1/sweeps/{id}',
         'GET /v1/explain/{key}',
@@ -138,6 +142,8 @@ describe('/openapi.json', () => {
       '/v1/installation/keys',
       '/v1/leases/{id}/cancel-create',
       '/v1/projects',
+      '/v1/removals/{id}/acknowledge-absence',
+      '/v1/removals/{id}/close',
       '/v1/tokens',
     ])
   })

@@ -20,6 +20,7 @@ import type {
   Token,
 } from '../../src/api/schemas/views.ts'
 import type { Plan } from '../../src/api/schemas/plans.ts'
+import type { Removal } from '../../src/api/schemas/removals.ts'
 import type { Explanation, HeldBack, Sweep, SweepCell, SweepOrphan } from '../../src/api/schemas/sweeps.ts'
 import type {
   AuditRecord,
@@ -30,6 +31,7 @@ import type {
   ReceiptResource,
 } from '../../src/api/schemas/audit.ts'
 import type * as wire from '../../src/model/wire.ts'
+import type * as wireRemovals from '../../src/model/wire-removals.ts'
 import type * as wireAudit from '../../src/model/wire-audit.ts'
 import { leaseViews } from '../../src/engine/views.ts'
 import { benchForAll } from './support.ts'
@@ -52,6 +54,7 @@ describe('the schemas of the API', () => {
     expectTypeOf<Static<typeof Status>>().branded.toEqualTypeOf<wire.StatusView>()
     expectTypeOf<Static<typeof Check>>().branded.toEqualTypeOf<wire.DoctorCheck>()
     expectTypeOf<Static<typeof Access>>().branded.toEqualTypeOf<wire.Access>()
+    expectTypeOf<Static<typeof Removal>>().branded.toEqualTypeOf<wireRemovals.RemovalView>()
     expectTypeOf<Static<typeof Plan>>().branded.toEqualTypeOf<wire.PlanView>()
     expectTypeOf<Static<typeof Sweep>>().branded.toEqualTypeOf<wire.SweepView>()
     expectTypeOf<Static<typeof SweepCell>>().branded.toEqualTypeOf<wire.SweepCellView>()

@@ -1,6 +1,7 @@
 /** The commands of sweeps against the real engine through its API. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { releaseLease } from '../../src/engine/leases/index.ts'
+import type { RemovalView } from '../../src/model/wire-removals.ts'
 import type { ExplanationView, FindingView, SweepView } from '../../src/model/wire.ts'
 import type { ListedResource } from '../../src/providers/contract.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -52,6 +53,47 @@ describe('sweep, orphans, sweeps and explain', () => {
     expect(out).toMatch(/waits|WAITS FOR/)
     expect(out).toMatch(new RegExp(`^${key} .*the mode is report.*; quarantine: 1 more complete inventory .*until 2029-12-31T23:16:`, 'm'))
     expect(await json<SweepView[]>('sweeps')).toEqual([])
+  })
+
+  it('removals lists what is not proved gone, with who, why and what next; a person answers for it or closes it by its id', async () => {
+    expect((await box.run(['removals'])).err).toContain('no open removals')
+    bench.provider.onRead = () => ({ kind: 'unknown', error: 'HTTP 500' })
+    const { lease } = await bench.lease({ slug: 'wet-heron', ttlSeconds: 86_400, idleTimeoutSeconds: 86_400 })
+    await releaseLease(bench.engine.context, root, lease.id, {})
+    const [removal] = await until(async () => {
+      const open = await json<RemovalView[]>('removals')
+      return open[0]?.failures === 1 ? open : undefined
+    }, 'it failed')
+    const id = removal?.id ?? ''
+    const { out } = await box.run(['removals'])
+    expect(out).toMatch(/^ID +STATE +NAME +OWNER +CAUSE +SINCE +LEFT +REASON +NEXT STEP/m)
+    expect(out).toMatch(new RegExp(`^${id} .*wet-heron.*released.*HTTP 500.*the next try at 20`, 'm'))
+    expect((await box.run(['removals', '--stuck'])).err).toContain('no open removals')
+    const shown = await box.run(['removal', 'show', id])
+    expect(shown.out).toContain(`fingerprint  ${removal?.fingerprint}`)
+    for (const argv of [
+      ['acknowledge-absence', id],
+      ['close', id],
+      ['acknowledge-absence', id, '--reason', 'r'],
+    ])
+      expect((await box.run(['removal', ...argv])).status, argv.join(' ')).toBe(2)
+    const early = await box.run(['removal', 'acknowledge-absence', id, '--fingerprint', removal?.fingerprint ?? '', '--reason', 'r'])
+    expect([early.status, early.err]).toEqual([1, expect.stringContaining('does not wait for anybody')])
+    expect((await box.run(['removal', 'close', id, '--reason', 'r'])).err).toContain('is still tried by itself')
+    await store.write((tx) =>
+      tx.db
+        .updateTable('removals')
+        .set({ due_at: null })
+        .where('id', '=', id as never)
+        .execute(),
+    )
+    expect((await box.run(['removal', 'close', id, '--reason', 'ended by hand'])).out).toBe(
+      `removal ${id} is closed; nothing is proved by that\n`,
+    )
+    expect(await json<RemovalView>('removal', 'show', id)).toMatchObject({ state: 'closed', closedReason: 'ended by hand' })
+    expect((await box.run(['removal', 'show', 'rm_none'])).status).toBe(4)
+    bench.provider.onRead = undefined
+    bench.provider.boxes.delete(lease.cloudID ?? '')
   })
 
   it('sweep --plan writes down what could go with its proofs, plans lists it, and approve wants the hash and the mode', async () => {

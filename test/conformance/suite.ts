@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { letterFirst } from '../../src/lib/ids.ts'
 import type { Ref } from '../../src/model/ids.ts'
 import type { CreateRequest, FoundResource, Provider, ResourceIdentity } from '../../src/providers/contract.ts'
+import { shapeOf } from '../../src/model/topology.ts'
 import { listingConformance } from './listing.ts'
 import { context, createRequest, created } from './request.ts'
 
@@ -205,6 +206,51 @@ export const providerConformance = (name: string, setup: () => Promise<Conforman
       // The twin: told the truth, it removes it.
       await removeForGood(mine.resource)
       expect(await world.count(mine.request.ref)).toBe(0)
+    })
+
+    it('shows a group whole when it is inspected, in the shape of its topology, without what belongs to others, and says so when it was cut short (leases R77)', async () => {
+      const topology = provider.topology?.(world.config)
+      expect(topology?.order[0]).toBe(provider.ownerKind)
+      const { request, resource } = await make()
+      await make({ ref: request.ref, attemptNumber: 2, attemptToken: 'f'.repeat(32) })
+      const group = { ref: request.ref, location: resource.location, attemptToken: request.attemptToken, known: [resource] }
+      if (!provider.inspect) {
+        // What knows no groups goes in one call.
+        expect(topology?.order).toHaveLength(1)
+        return
+      }
+      const inspect = async (known: ResourceIdentity[], signal = context().signal) =>
+        provider.inspect?.({ ...group, known }, world.config, { signal })
+      const seen = await inspect([resource])
+      if (seen?.kind !== 'complete' || !topology) throw new Error('it could not be inspected')
+      const members = seen.members.map((one) => ({
+        kind: one.resource.kind,
+        nativeId: one.resource.nativeId,
+        attachedTo: one.attachedTo ?? [],
+        takesAlong: one.takesAlong ?? [],
+        reportOnly: one.reportOnly ?? null,
+        one,
+      }))
+      const shape = shapeOf(topology, members, { entrance: 'ended', gone: [] })
+      if (shape.kind !== 'exact') throw new Error(shape.why)
+      expect(shape.members[0]?.one.resource).toEqual(resource)
+      for (const { one } of shape.members) {
+        expect(one.tags).toEqual({ ref: request.ref, installation: request.installation, attempt: request.attemptToken })
+        expect(one.fixedAttemptToken).toBe(request.attemptToken)
+        expect(await read(one.resource)).toMatchObject({ kind: 'present', found: { resource: one.resource } })
+      }
+      expect(await inspect([resource], AbortSignal.abort())).toMatchObject({ kind: 'incomplete' })
+      // Taken back in that order nothing is in the way, and without its owner the rest is still found.
+      for (const [i, { one }] of shape.members.entries()) {
+        await removeForGood(one.resource)
+        const left = await inspect([resource])
+        expect(left?.kind === 'complete' && left.members.map((member) => member.resource.nativeId).toSorted()).toEqual(
+          shape.members
+            .slice(i + 1)
+            .map((member) => member.nativeId)
+            .toSorted(),
+        )
+      }
     })
 
     it('still finds and removes what ended by itself', async () => {

@@ -1,4 +1,6 @@
 import { afterEach, expect, it } from 'vitest'
+import type { Actor } from '../../src/engine/actor.ts'
+import { closeRemoval, getRemoval, listRemovals, readAudit } from '../../src/engine/admin/index.ts'
 import { addHold } from '../../src/engine/admin/holds.ts'
 import { auditLeases } from '../../src/engine/admin/lease-audit.ts'
 import { explainKey } from '../../src/engine/explain/index.ts'
@@ -231,30 +233,91 @@ eachStore('giving up on what no lease holds', (open) => {
     },
   )
 
-  it('in delete mode sweeps pass it over within the margin, then take it back, and go on for as long as that fails (orphans R55, R98, R99)', async () => {
+  it('in delete mode sweeps pass it over within the margin, then go on with the same removal, for as long as that fails (orphans R55, R91, R98, R99)', async () => {
     const w = await world({ mode: 'delete', graceMs: 60_000 })
     w.provider.onRemove = () => denied
     const lease = await rollback(w)
     await giveUp(w)
     const key = `process/here/${lease.ref}-1`
+    const before = await removals(w)
     // Nothing but the margin counted from the give-up stands against it.
     expect((await w.sweep(5)).verdicts).toEqual({ 'settling.changed': 1 })
     expect((await w.sweep(1)).verdicts).toEqual({ 'orphan.gave-up': 1 })
     expect((await w.sweep(60)).plan?.removals).toEqual([key])
-    await until(async () => (await removals(w))[1]?.failures === 1, 'its removal is tried')
-    expect((await removals(w)).map((row) => [row.cause, row.state])).toEqual([
-      ['create-interrupted', 'gave-up'],
-      ['orphan.gave-up', 'removing'],
-    ])
+    await until(async () => (await removal(w)).failures === 1, 'its removal is tried')
+    const [given] = before
+    expect((await removals(w)).map((row) => [row.id, row.cause, row.state])).toEqual([[given?.id, 'orphan.gave-up', 'removing']])
+    expect(await events(w, 'removal.continued')).toHaveLength(1)
     for (let i = 0; i < 16; i++) await tick(w, 3600)
-    expect((await removals(w))[1]).toMatchObject({ state: 'removing', failures: 17 })
+    expect(await removals(w)).toMatchObject([{ state: 'removing', failures: 17 }])
     expect(await events(w, 'terminate.')).toHaveLength(1)
     w.provider.onRemove = undefined
     await tick(w, 3600)
-    expect((await removals(w)).map((row) => row.state)).toEqual(['gone', 'gone'])
+    expect((await removals(w)).map((row) => row.state)).toEqual(['gone'])
     expect(await instance(w)).toMatchObject({ state: 'terminated' })
     expect((await getLease(w.engine.context, root, lease.id)).cleanup.state).toBe('gone')
     expect(await findings(w)).toEqual([])
+  })
+
+  it('a person may close what was given up: recorded with who and why, never as proved, and what turns up later is an orphan with a removal of its own (orphans R91)', async () => {
+    const w = await world({ mode: 'report' })
+    const { context } = w.engine
+    w.provider.onRemove = () => denied
+    const lease = await rollback(w)
+    const pat: Actor = { name: 'pat', role: 'approver', project: null, onlyLease: null }
+    const { id } = await removal(w)
+    // What is still tried can't be closed: it would go on at the provider.
+    await expect(closeRemoval(context, pat, id, { reason: 'r' })).rejects.toMatchObject({ code: 'removal_not_stopped', status: 409 })
+    await giveUp(w)
+    expect(await listRemovals(context, root, { stuck: true, limit: 10 })).toMatchObject([
+      { id, state: 'gave-up', stuck: true, owner: 'ann', nextStep: expect.stringContaining('end it by hand') },
+    ])
+    w.settings.mode = 'delete'
+    expect((await getRemoval(context, root, id)).nextStep).toContain('a sweep that finds it goes on with it')
+    w.settings.mode = 'report'
+    // In report mode nobody goes on with it, however long it stands.
+    for (let i = 0; i < 3; i++) await w.sweep(3600)
+    expect(await removals(w)).toMatchObject([{ state: 'gave-up' }])
+    for (const actor of [ann, { ...ann, role: 'operator' as const }])
+      await expect(closeRemoval(context, actor, id, { reason: 'r' })).rejects.toMatchObject({ code: 'forbidden' })
+    await expect(closeRemoval(context, pat, id, { reason: ' ' })).rejects.toMatchObject({ code: 'bad_request' })
+    await expect(closeRemoval(context, pat, id, { reason: 'r', fingerprint: '0'.repeat(12) })).rejects.toMatchObject({
+      code: 'removal_changed',
+    })
+    expect(await instance(w)).toMatchObject({ state: 'terminating' })
+    const closed = await closeRemoval(context, pat, id, { reason: 'the account is closed' })
+    expect(closed).toMatchObject({
+      state: 'closed',
+      closedBy: 'pat',
+      closedReason: 'the account is closed',
+      nextStep: 'none',
+      stuck: false,
+    })
+    expect(await removal(w)).toMatchObject({ state: 'closed', gone_at: null, due_at: null })
+    expect(await instance(w)).toMatchObject({ state: 'terminated' })
+    expect((await getLease(context, root, lease.id)).cleanup.state).toBe('closed')
+    expect(await listRemovals(context, root, { limit: 10 })).toEqual([])
+    expect((await findings(w)).map((row) => row.code)).not.toContain('removal-needs-person')
+    expect(await events(w, 'removal.closed')).toMatchObject([{ actor: 'pat' }])
+    expect(await events(w, 'removal.gone')).toEqual([])
+    const records = await readAudit(context, root, { limit: 50 })
+    expect(records.find((one) => one.kind === 'operator')).toMatchObject({
+      actor: 'pat',
+      removalID: id,
+      body: { action: 'close-removal', was: 'gave-up' },
+    })
+    expect(records.some((one) => one.kind === 'proof')).toBe(false)
+    await expect(closeRemoval(context, pat, id, { reason: 'again' })).rejects.toMatchObject({ code: 'removal_not_stopped' })
+    const calls = w.provider.count('remove')
+    for (let i = 0; i < 3; i++) await tick(w, 3600)
+    expect(w.provider.count('remove')).toBe(calls)
+    // It was there all the time: found by a sweep, it stands its quarantine like any other.
+    w.provider.onRemove = undefined
+    w.settings.mode = 'delete'
+    await w.sweep(3600)
+    await w.sweep(3600)
+    await until(async () => (await removals(w)).length === 2 && (await removals(w))[1]?.state === 'gone', 'it is taken back')
+    expect((await removals(w)).map((row) => row.state)).toEqual(['closed', 'gone'])
   })
 
   it('while it is still tried a sweep leaves it alone, in every mode (orphans R54)', async () => {

@@ -271,14 +271,14 @@ eachStore('the removal of a box', (_open, database) => {
     await gone(engine, lease)
   })
 
-  it('a removal of another version is refused untouched, and a person is told (case leases 13)', async () => {
+  it('a removal of an unknown version is refused untouched, and a person is told (leases R89, case leases 13)', async () => {
     const { engine, provider, store } = await started()
     const { context } = engine
     const leases = [await leaseOn(engine), await leaseOn(engine)] as const
     await addFreeze(context, root, { reason: 'so that they wait' })
     for (const lease of leases) await releaseLease(context, ann, lease.id, {})
     for (const lease of leases) await cleanup(engine, lease, 'held')
-    const versions = [1, 3] as const
+    const versions = [3, 99] as const
     for (const [i, version] of versions.entries())
       await store.write(async (tx) => {
         await tx.db

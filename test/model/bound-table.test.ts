@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { createBoundTable, type BoundTable } from '../../src/model/bound-table.ts'
 import { formatMac } from '../../src/model/mac.ts'
 import { showsBound, type RefEvidence, type SeenResource, type SweepPolicy } from '../../src/model/evidence.ts'
-import { isPlainlyTracked } from '../../src/model/verdict.ts'
+import { isPlainlyTracked } from '../../src/model/plainly-tracked.ts'
 import { own } from './sweep/build.ts'
 
 const policy: SweepPolicy = {

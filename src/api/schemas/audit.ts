@@ -1,6 +1,7 @@
 /** The audit, its chain, and receipts. */
 import { Type } from 'typebox'
 import { auditKinds, type AuditProblemView, type ReceiptCallView, type ReceiptFoundView } from '../../model/wire-audit.ts'
+import { removalStates } from '../../model/wire.ts'
 import {
   anything,
   closed,
@@ -61,7 +62,6 @@ export const AuditRecord = component(
 )
 
 const ChainPoint = Type.Object({ seq: whole(), hash: text() })
-const removalStates = ['preparing', 'removing', 'verifying', 'gone', 'gave-up'] as const
 const problems = [
   'changed',
   'gap',

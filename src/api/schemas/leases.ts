@@ -25,9 +25,9 @@ import {
 
 /** How far the taking back of a lease is. */
 export const Cleanup = closed({
-  state: oneOf(['none', 'preparing', 'removing', 'verifying', 'gone', 'gave-up', 'failed', 'held'], {
+  state: oneOf(['none', 'preparing', 'removing', 'verifying', 'gone', 'gave-up', 'closed', 'failed', 'held'], {
     description:
-      'gone: absence verified; failed: the last try failed, see retryAt; held: a hold or a freeze stops it; gave-up: it is no longer tried.',
+      'gone: absence verified; failed: the last try failed, see retryAt; held: a hold or a freeze stops it; gave-up: it is no longer tried; closed: a person said that nothing more is to be done.',
   }),
   removalID: textOrNull(),
   reason: textOrNull(),

@@ -231,7 +231,7 @@ const Trouble = component(
     project: text(),
     backend: text(),
     leaseID: textOrNull(),
-    state: oneOf(['preparing', 'removing', 'verifying', 'gone', 'gave-up']),
+    state: oneOf(['preparing', 'removing', 'verifying', 'gone', 'gave-up', 'closed']),
     failures: whole({ description: 'In a row.' }),
     error: textOrNull(),
     retryAt: timeOrNull(),

@@ -20,6 +20,7 @@ const cleanupText = (lease: LeaseView): string => {
 export const isHistory = (lease: LeaseView): boolean =>
   hasEnded(lease) &&
   (lease.cleanup.state === 'gone' ||
+    lease.cleanup.state === 'closed' ||
     (lease.cleanup.state === 'none' && lease.retainedAt === null && lease.cloudID === null && !lease.provisioningResourceMayExist))
 
 export const leaseColumns = (nowMs: number): Column<LeaseView>[] => [

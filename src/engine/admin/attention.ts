@@ -36,7 +36,9 @@ export const troubles = async (session: Session, project: string | null): Promis
   const rows = await session.db
     .selectFrom('removals')
     .selectAll()
-    .where((where) => where.or([where('state', '=', 'gave-up'), where.and([where('state', '<>', 'gone'), where('failures', '>', 0)])]))
+    .where((where) =>
+      where.or([where('state', '=', 'gave-up'), where.and([where('state', 'not in', ['gone', 'closed']), where('failures', '>', 0)])]),
+    )
     .$if(project !== null, (query) => query.where('project', '=', project as string))
     .orderBy('failed_at', 'desc')
     .orderBy('id')
@@ -66,7 +68,9 @@ export const countTroubles = async (
       .selectFrom('removals')
       .select((select) => select.fn.countAll().as('n'))
       .$if(condition === 'gave-up', (query) => query.where('state', '=', 'gave-up'))
-      .$if(condition === 'failing', (query) => query.where('state', 'not in', ['gone', 'gave-up']).where('failures', '>=', failures))
+      .$if(condition === 'failing', (query) =>
+        query.where('state', 'not in', ['gone', 'gave-up', 'closed']).where('failures', '>=', failures),
+      )
       .$if(project !== null, (query) => query.where('project', '=', project as string))
       .executeTakeFirst()
     return Number(row?.n ?? 0)

@@ -1,5 +1,5 @@
 /** `lease-audit`: which leases still owe a removal, beside what their provider says of them now (leases R49-R51). */
-import { isOpenRemoval, stuckAfter } from '../../model/removal.ts'
+import { isOpenRemoval, isOverRemoval, stuckAfter } from '../../model/removal.ts'
 import { LeaseholdError } from '../../model/errors.ts'
 import { leaseStates, type AuditRow, type LeaseState } from '../../model/wire.ts'
 import { attemptsOf, identityOf, type AttemptRow } from '../../store/attempts.ts'
@@ -76,7 +76,7 @@ const load = async (session: Session, leases: readonly LeaseRow[]): Promise<Case
 }
 
 const debtOf = ({ lease, removal }: Case, now: number): string[] => {
-  const open = removal !== undefined && removal.state !== 'gone'
+  const open = removal !== undefined && !isOverRemoval(removal.state)
   const overdue = lease.release_deletes === 0 && lease.retain_until !== null && lease.retain_until <= now
   const debts = [
     open && removal.failures > 0 ? 'cleanup-error' : '',
@@ -95,7 +95,7 @@ const standsOf = (removal: RemovalRow | undefined): string | null => {
 
 const auditRow = (subject: Case, look: Look, now: number): AuditRow => {
   const { lease, removal } = subject
-  const open = removal !== undefined && removal.state !== 'gone' ? removal : undefined
+  const open = removal !== undefined && !isOverRemoval(removal.state) ? removal : undefined
   const stuck = standsOf(open)
   return {
     leaseID: lease.id,

@@ -52,6 +52,14 @@ export const concludeRemoval = (removal: RemovalRow, stops: readonly HeldBack[],
       heldBack: [],
       change: 'nothing: what is proved gone stays gone, and whatever turns up under its ref is judged by itself',
     }
+  if (removal.state === 'closed')
+    return {
+      verdict: 'ended',
+      reason: null,
+      text: `${removal.closed_by ?? 'Somebody'} closed its removal: ${removal.closed_reason ?? 'no reason recorded'}. Nothing is proved by that.`,
+      heldBack: [],
+      change: 'nothing by itself: whatever turns up under its ref is judged as any other resource',
+    }
   if (removal.state === 'gave-up') return concludeGivenUp(removal, stops, mode)
   const forbidden =
     isFound(removal.cause) && mode !== 'delete' ? [{ what: `the mode is ${mode}: what sweeps found is not taken back`, until: null }] : []
@@ -71,7 +79,10 @@ export const concludeRemoval = (removal: RemovalRow, stops: readonly HeldBack[],
       ...base,
       text: 'Its removal can not succeed without a person.',
       heldBack,
-      change: 'a person: its finding removal-needs-person says why',
+      change:
+        removal.stopped === null
+          ? 'a person: its finding removal-needs-person says why'
+          : `a person who knows why something of it is gone: leasehold removal show ${removal.id}`,
     }
   if (removal.failures > 0 && removal.retry_at !== null)
     return { ...base, text: 'Its removal failed and is tried again.', heldBack, change: `the next try at ${stamp(removal.retry_at)}` }
@@ -135,6 +146,7 @@ const concludePending = (owner: Owner, now: number): Conclusion => {
 export const concludeOwner = (owner: Owner, stops: readonly HeldBack[], mode: SweepMode, now: number): Conclusion => {
   const { instance, lease } = owner
   const open = owner.removals.findLast((one) => isOpenRemoval(one.state)) ?? owner.removals.findLast((one) => one.state === 'gave-up')
+  const closed = owner.removals.findLast((one) => one.state === 'closed' && one.closed_at !== null)
   if (instance === null)
     return {
       verdict: 'unknown',
@@ -165,6 +177,7 @@ export const concludeOwner = (owner: Owner, stops: readonly HeldBack[], mode: Sw
       }
     case 'terminated':
       if (open) return concludeRemoval(open, stops, mode)
+      if (closed && owner.attempts.some((one) => one.outcome === 'abandoned')) return concludeRemoval(closed, stops, mode)
       if (lease !== null && isLive(lease.state))
         return {
           verdict: 'held',
@@ -219,7 +232,7 @@ export const concludeAttempt = (
         reason: null,
         text: 'It was given up without proof that it made nothing.',
         heldBack: [],
-        change: 'a sweep that finds what it made; it is looked for for ever',
+        change: 'a sweep that finds what it made',
       }
   }
 }

@@ -52,6 +52,10 @@ const meanings: Record<FindingCode, Pick<Conclusion, 'verdict' | 'change'>> = {
     change: 'a person who says which database is the true one: leasehold installation adopt, or fork',
   },
   rewound: { verdict: 'contradiction', change: 'a person who says which database is the true one: leasehold installation adopt, or fork' },
+  'unexplained-absence': {
+    verdict: 'held',
+    change: 'a person who finds out why it is gone: leasehold removal acknowledge-absence lets the removal go on',
+  },
   'removal-needs-person': { verdict: 'held', change: 'a person who looks at the resource and at the error' },
 }
 

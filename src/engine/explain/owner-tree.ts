@@ -95,6 +95,9 @@ export const removalNode = (removal: RemovalRow, audit: readonly AuditRecord[]):
         ),
     removal.retry_at === null ? null : node('removal', removal.retry_at, 'the next try'),
     removal.state === 'gave-up' ? node('removal', removal.failed_at, 'it was given up: nothing tries it any more') : null,
+    removal.closed_at === null
+      ? null
+      : node('removal', removal.closed_at, `${removal.closed_by ?? 'somebody'} closed it: ${removal.closed_reason ?? ''}`),
     removal.held_by === null ? null : node('removal', removal.due_at, `${removal.held_by} stops it; looked at again`),
     removal.gone_at === null ? null : node('removal', removal.gone_at, 'its absence was proved'),
   ])

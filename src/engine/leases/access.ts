@@ -4,6 +4,7 @@
  */
 import { withDeadline } from '../../lib/deadline.ts'
 import { errorText } from '../../lib/redact.ts'
+import { isOverRemoval } from '../../model/removal.ts'
 import { identityOf, type AttemptRow } from '../../store/attempts.ts'
 import { findBackend } from '../../store/backends.ts'
 import { removalsOfLeases } from '../../store/removals.ts'
@@ -38,7 +39,7 @@ const ask = async (context: EngineContext, lease: LeaseRow, identity: ResourceId
 /** Only the one field, and only while the lease is active and nothing takes its box back. */
 const merge = (context: EngineContext, lease: LeaseRow, warning: string | null): Promise<void> =>
   context.store.write(async (tx) => {
-    if ((await removalsOfLeases(tx, [lease.id])).some((row) => row.state !== 'gone')) return
+    if ((await removalsOfLeases(tx, [lease.id])).some((row) => !isOverRemoval(row.state))) return
     await tx.db.updateTable('leases').set({ access_warning: warning }).where('id', '=', lease.id).where('state', '=', 'active').execute()
   })
 

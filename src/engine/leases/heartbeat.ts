@@ -4,6 +4,7 @@ import { LeaseholdError } from '../../model/errors.ts'
 import { isLeaseId, type LeaseId } from '../../model/ids.ts'
 import { decideHeartbeat, isLive } from '../../model/lease.ts'
 import { isExpired } from '../../model/clocks.ts'
+import { isOverRemoval } from '../../model/removal.ts'
 import type { LeaseView } from '../../model/wire.ts'
 import { attemptsOf, type AttemptRow } from '../../store/attempts.ts'
 import { updateEach } from '../../store/bulk.ts'
@@ -40,7 +41,7 @@ const beingRemoved = async (tx: Tx, leases: readonly LeaseRow[], now: number): P
       tx,
       past.map((lease) => lease.id),
     )
-  ).filter((row) => row.state !== 'gone' && row.lock_until !== null && row.lock_until > now)
+  ).filter((row) => !isOverRemoval(row.state) && row.lock_until !== null && row.lock_until > now)
   return new Set(held.map((row) => row.lease_id))
 }
 

@@ -3,6 +3,7 @@ import { retainSeconds } from '../../model/clocks.ts'
 import { LeaseholdError } from '../../model/errors.ts'
 import { isLeaseId, isRequestKey, type LeaseId } from '../../model/ids.ts'
 import { decideRelease, isLive } from '../../model/lease.ts'
+import { isOverRemoval } from '../../model/removal.ts'
 import type { LeaseView } from '../../model/wire.ts'
 import { attemptsOf } from '../../store/attempts.ts'
 import { wakeRow } from '../../store/due.ts'
@@ -15,7 +16,8 @@ import type { Tx } from '../../store/store.ts'
 import { maySeeLease, projectFor, requireFull, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { leaseFacts } from '../facts.ts'
-import { openRemovals, type RemovalCause } from '../open-removals.ts'
+import type { RemovalCause } from '../ended.ts'
+import { openRemovals } from '../open-removals.ts'
 import { event, instanceTarget, leaseTarget, resolveAbout } from '../record.ts'
 import { leaseViews } from '../views.ts'
 import { leaseNotFound, requireManage, resolveLease } from './find.ts'
@@ -61,7 +63,7 @@ export interface ReleaseInput {
 
 const release = async (tx: Tx, actor: Actor, lease: LeaseRow, remove: boolean | undefined, cause: RemovalCause): Promise<void> => {
   const removals = await removalsOfLeases(tx, [lease.id])
-  const open = removals.find((row) => row.state !== 'gone')
+  const open = removals.find((row) => !isOverRemoval(row.state))
   const decision = decideRelease(leaseFacts(lease), open ? 'open' : removals.length > 0 ? 'gone' : 'none', remove)
   const about = {
     project: lease.project,

@@ -33,7 +33,15 @@ const evidenceIn = (record: AuditRecord): RemovalEvidence | null => {
   return typeof evidence === 'object' && evidence !== null && 'orderedBy' in evidence ? (evidence as RemovalEvidence) : null
 }
 
-/** What the chained records repeat goes before the removal's own row, which nothing seals. Null: an older version opened it. */
-export const evidenceOf = (removal: Pick<RemovalRow, 'evidence'>, records: readonly AuditRecord[]): RemovalEvidence | null =>
-  records.map(evidenceIn).find((one) => one !== null) ??
-  (removal.evidence === null ? null : (JSON.parse(removal.evidence) as RemovalEvidence))
+/**
+ * What the chained records repeat goes before the removal's own row, which nothing seals. One that was given up and gone on with has a ground of its own since
+ * then, which only later records repeat. Null: an older version opened it.
+ */
+export const evidenceOf = (
+  removal: Pick<RemovalRow, 'evidence' | 'begun_at' | 'opened_at'>,
+  records: readonly AuditRecord[],
+): RemovalEvidence | null =>
+  records
+    .filter((record) => record.at >= (removal.begun_at ?? removal.opened_at))
+    .map(evidenceIn)
+    .find((one) => one !== null) ?? (removal.evidence === null ? null : (JSON.parse(removal.evidence) as RemovalEvidence))

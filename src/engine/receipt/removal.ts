@@ -186,6 +186,9 @@ const openPoints = (told: Told, calls: readonly ReceiptCallView[], proofs: reado
   const unsealed = own.filter((record) => record.chain === 'unsealed').length
   return [
     removal.state === 'gone' ? null : `the removal is ${removal.state}${removal.error === null ? '' : `: ${redact(removal.error)}`}`,
+    removal.state === 'closed'
+      ? `${removal.closed_by ?? 'somebody'} closed it, and nothing is proved by that: ${redact(removal.closed_reason ?? '')}`
+      : null,
     removal.state !== 'gone' && removal.held_by !== null ? `${removal.held_by} holds it back` : null,
     removal.state !== 'gone' && removal.retry_at !== null ? `the next try is at ${iso(removal.retry_at)}` : null,
     ...calls

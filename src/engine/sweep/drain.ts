@@ -28,7 +28,7 @@ export const nothingOpen = async (tx: Tx, work: SweepWork): Promise<boolean> => 
   const ours = sql`project = ${project} and backend = ${backend}`
   const query = sql<{ open: number }>`select
     ${any(sql`instances where ${ours} and state <> 'terminated' and created_at >= ${from}`)}
-    + ${any(sql`removals where ${ours} and state <> 'gone' and opened_at >= ${from}`)}
+    + ${any(sql`removals where ${ours} and state not in ('gone', 'closed') and opened_at >= ${from}`)}
     + ${any(sql`attempts where ${ours} and opened_at >= ${from} and (outcome in ('open', 'abandoned') or (called_at is not null and ended_at > ${since}))`)} as open`
   return Number((await query.execute(tx.db)).rows[0]?.open) === 0
 }

@@ -44,7 +44,8 @@ export const dryRun = async (context: EngineContext, work: SweepWork, signal: Ab
     const eligible = eligibleOrphans(work, inspection.inventory, orphans, now)
     const { scope, inventory, oursInScope } = inspection
     const approved = await loadApproved(session, work)
-    const input = { scope, eligible, approved, counts: countsIn(work, inventory), oursInScope, limits: work.limits }
+    const { ownerKind } = work.provider
+    const input = { scope, ownerKind, eligible, approved, counts: countsIn(work, inventory), oursInScope, limits: work.limits }
     const plan = await planSweep(session, input, now)
     const newlyDenied = await countNewlyDenied(session, work, inspection)
     const planned = mode === 'delete' ? plan : null

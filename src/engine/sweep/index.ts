@@ -121,8 +121,13 @@ const planOrphans = async (
   await lockScope(tx, scope)
   const approved = await loadApproved(tx, work)
   const counts = countsIn(work, inventory)
-  const ground = { project: work.backend.project, scope, sweepId, inventory }
-  const plan = await planSweep(tx, { scope, eligible, approved, counts, oursInScope, limits: work.limits }, tx.now)
+  const topology = work.provider.topology?.(work.config)
+  const ground = { project: work.backend.project, scope, sweepId, inventory, topology }
+  const plan = await planSweep(
+    tx,
+    { scope, ownerKind: work.provider.ownerKind, eligible, approved, counts, oursInScope, limits: work.limits },
+    tx.now,
+  )
   for (const one of plan.granted) await beginPlan(tx, one.begin, { ...ground, plan: { id: one.id, size: one.begin.length } })
   await settleGranted(tx, work, plan.granted)
   const { decision } = plan

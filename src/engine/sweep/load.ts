@@ -83,6 +83,7 @@ export const policyOf = async (context: EngineContext, work: SweepWork, scope: s
     scope,
     ownerKind: work.provider.ownerKind,
     kinds: work.provider.kinds,
+    ...(work.provider.topology ? { topology: work.provider.topology(work.config) } : {}),
     marginMs: work.marginMs,
     attemptMs: work.provider.createDeadlineSeconds * 1000,
     holds: holds.map((row): HoldFacts => ({ id: row.id, targetType: row.target_type, targetId: row.target_id })),

@@ -1,6 +1,7 @@
 /** From eligible orphans to removals: under limits, and only what was proved (I6, I8). */
 import { sha256 } from '../../lib/sha256.ts'
 import { isEligible } from '../../model/quarantine.ts'
+import { compare } from '../../model/group.ts'
 import { countsFor, type Inventory } from '../../model/inventory.ts'
 import { canariesOf, type Canary, type LimitPolicy, type PlanDecision, type PlanEntry } from '../../model/limits.ts'
 import { planWith, type ApprovedPlan, type Granted } from '../../model/plans.ts'
@@ -9,7 +10,10 @@ import type { AttemptRow } from '../../store/attempts.ts'
 import { rowsIn } from '../../store/bulk.ts'
 import { instancesByIds } from '../../store/instances.ts'
 import type { InstanceId, Ref } from '../../model/ids.ts'
-import { openRemovals, type Ended } from '../open-removals.ts'
+import { isOpenRemoval } from '../../model/removal.ts'
+import { shapeOfGroup } from '../../model/verdict.ts'
+import type { Ended } from '../ended.ts'
+import { openRemovals } from '../open-removals.ts'
 import type { Noted } from './findings.ts'
 import { fingerprintOf } from './findings.ts'
 import type { SweepWork } from './load.ts'
@@ -53,35 +57,44 @@ export const countsIn =
   ({ target }: PlanEntry): boolean =>
     countsFor(inventory, target.split('/')[1] ?? '', work.provider.ownerKind)
 
+/** Of the resource by which people name a group: its owner, else the first of the others (see `formGroups`). */
+const leaderKind = (kinds: readonly string[], ownerKind: string): string =>
+  kinds.includes(ownerKind) ? ownerKind : (kinds.toSorted(compare)[0] ?? '')
+
 /** What sweeps have removed in this scope lately: for the day's limit, and for how far each kind of removal is trusted. */
 const history = async (
   session: Session,
   scope: string,
+  ownerKind: string,
   now: number,
 ): Promise<{ begunInLastDay: number; canaries: ReadonlyMap<string, Canary>; failing: number; inProgress: number }> => {
   const rows = await session.db
     .selectFrom('removals')
-    .select(['id', 'provider', 'cause', 'identity', 'state', 'failures', 'first_failed_at', 'opened_at', 'held_by'])
+    .select(['id', 'provider', 'cause', 'identity', 'planned', 'state', 'failures', 'first_failed_at', 'held_by'])
+    .select((select) => select.fn.coalesce('begun_at', 'opened_at').as('begunAt'))
     .where('scope', '=', scope as never)
     .where('cause', 'like', 'orphan.%')
-    .orderBy('opened_at', 'desc')
+    .orderBy('begunAt', 'desc')
     .orderBy('id', 'desc')
     .limit(historyLimit)
     .execute()
   const canaries = canariesOf(
     rows.map((row) => ({
       provider: row.provider,
-      kind: (JSON.parse(row.identity ?? '[]') as { kind: string }[])[0]?.kind ?? '',
+      kind: leaderKind(
+        (JSON.parse(row.planned ?? row.identity ?? '[]') as { kind: string }[]).map((one) => one.kind),
+        ownerKind,
+      ),
       rule: row.cause,
-      openedAt: row.opened_at,
+      openedAt: row.begunAt,
       gone: row.state === 'gone',
-      stopped: row.state === 'gave-up' || row.held_by !== null,
+      stopped: row.state === 'gave-up' || row.state === 'closed' || row.held_by !== null,
       failed: row.failures > 0 || row.first_failed_at !== null,
     })),
   )
-  const open = rows.filter((row) => row.state !== 'gone' && row.state !== 'gave-up')
+  const open = rows.filter((row) => isOpenRemoval(row.state))
   return {
-    begunInLastDay: rows.filter((row) => row.opened_at > now - dayMs).length,
+    begunInLastDay: rows.filter((row) => row.begunAt > now - dayMs).length,
     canaries,
     failing: open.filter((row) => row.failures > 0).length,
     inProgress: open.filter((row) => row.failures === 0).length,
@@ -98,6 +111,7 @@ export interface Planned {
 
 export interface PlanInput {
   scope: string
+  ownerKind: string
   eligible: readonly OrphanEntry[]
   approved: readonly ApprovedPlan[]
   /** Did this inventory show where that entry is, wholly? */
@@ -107,7 +121,7 @@ export interface PlanInput {
 }
 
 export const planSweep = async (session: Session, input: PlanInput, now: number): Promise<Planned> => {
-  const { failing, inProgress, ...past } = await history(session, input.scope, now)
+  const { failing, inProgress, ...past } = await history(session, input.scope, input.ownerKind, now)
   const { oursInScope, limits } = input
   const plan = planWith(input.eligible, input.approved, input.counts, now, { ...past, oursInScope, hash: sha256 }, limits)
   return { ...plan, failing, inProgress }
@@ -148,8 +162,9 @@ export const beginPlan = async (tx: Tx, entries: readonly OrphanEntry[], ground:
       ref: group.ref as Ref,
       state: 'terminated' as const,
     }
-    // The owner goes first, and alone: what was made with it is found and taken back by later sweeps (orphans R24, R70).
-    const members = (group.owner ? [group.owner] : group.members).map((member) => ({ ...member.resource, scope: attempt.scope, facts: {} }))
+    const shape = shapeOfGroup(group, evidence, ground.topology)
+    if (shape.kind !== 'exact') return []
+    const members = shape.members.map(({ seen }) => ({ ...seen.resource, scope: attempt.scope, facts: {} }))
     const found = stoodOn(entry, findings.get(entry.target) ?? null, ground)
     const opened = { instance: instances.get(attempt.instance_id) ?? gone, lease: null, attempt, cause: verdict.reason, members }
     return [found ? { ...opened, found } : opened]

@@ -4,6 +4,7 @@ import { sha256 } from '../../lib/sha256.ts'
 import { seenThen } from '../../model/fresh-protection.ts'
 import type { Inventory } from '../../model/inventory.ts'
 import type { FoundEvidence } from '../../model/removal-evidence.ts'
+import type { Topology } from '../../model/topology.ts'
 import { rowsIn } from '../../store/bulk.ts'
 import type { Session } from '../../store/store.ts'
 import type { OrphanEntry } from './plan.ts'
@@ -13,6 +14,8 @@ export interface Ground {
   scope: string
   sweepId: string
   inventory: Inventory
+  /** Which groups its provider lets be taken back; undefined: it knows none. */
+  topology: Topology | undefined
   /** `pl_…` and how many groups it takes back; null: no plan. */
   plan: { id: string; size: number } | null
 }

@@ -14,6 +14,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { machineId } from '../../lib/host.ts'
 import type { InstallationId, ScopeId } from '../../model/ids.ts'
+import { oneMember } from '../../model/topology.ts'
 import type { Access } from '../../model/wire.ts'
 import type { Provider, ResourceIdentity } from '../contract.ts'
 import { chooseMode, createNamespaceProbe, unsupportedHere } from './capability.ts'
@@ -69,6 +70,8 @@ export const createProcessProvider = ({ dataFolder, installation }: ProcessProvi
     locations: [localLocation],
     kinds: [ownerKind],
     writesMac: true,
+    // A box goes whole in one call, which may be repeated: a crash in it needs nobody (leases R80).
+    topology: () => oneMember(ownerKind),
 
     async scope() {
       try {

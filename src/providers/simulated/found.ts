@@ -60,10 +60,11 @@ export const listedOf = ({ resource, neighbours }: Listed, scope: ScopeId): List
   labels: resource.tags,
   attachedTo: resource.attachedTo,
   reportOnly: whyReportOnly(resource, neighbours),
+  takesAlong: neighbours.flatMap((peer) => (peer.side === 'above' && peer.onEnd === 'delete' ? [peer.id] : [])),
 })
 
 /** As a fresh read shows it: what may stand against its removal by now is looked at once more. */
 export const readOf = (listed: Listed, scope: ScopeId): FoundResource => {
-  const { name, attachedTo, reportOnly, ...found } = listedOf(listed, scope)
-  return { ...found, name, attachedTo, reportOnly }
+  const { createdAt: _createdAt, ...found } = listedOf(listed, scope)
+  return found
 }

@@ -17,6 +17,7 @@ import { type SimulatedConfig, parseSimulatedConfig } from './config.ts'
 import { createGroup } from './create.ts'
 import { checkCloud } from './doctor.ts'
 import { scopeOf } from './found.ts'
+import { inspectGroup, topologyOf } from './inspect.ts'
 import { findMachines, listResources, mayListCell } from './list.ts'
 import { createOpener } from './opener.ts'
 import { readResource, removeResource } from './read.ts'
@@ -106,6 +107,15 @@ export const createSimulatedProvider = ({ dataFolder, now = Date.now, sleep = re
         return await removeResource(client, scope, resource, config, signal)
       } catch (error) {
         return { kind: 'unknown', error: errorText(error) }
+      }
+    },
+    topology: (given) => topologyOf(configOf(given)),
+    async inspect(group, given, { signal }) {
+      try {
+        const { client, scope, config } = open(given)
+        return await inspectGroup(client, scope, group, config, signal)
+      } catch (error) {
+        return { kind: 'incomplete', why: errorText(error) }
       }
     },
     async *list(locations, given, { signal }) {

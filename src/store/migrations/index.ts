@@ -9,6 +9,7 @@ import { seal } from './0004-seal.ts'
 import { plans } from './0005-plans.ts'
 import { findings } from './0006-findings.ts'
 import { installation } from './0007-installation.ts'
+import { groups } from './0008-groups.ts'
 
 export interface Migration {
   number: number
@@ -17,4 +18,4 @@ export interface Migration {
   statements: string[]
 }
 
-export const migrations: readonly Migration[] = [first, sweeps, coverage, seal, plans, findings, installation]
+export const migrations: readonly Migration[] = [first, sweeps, coverage, seal, plans, findings, installation, groups]

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { MacVerdict } from '../../../src/model/mac.ts'
 import { rewindOf, type Own } from '../../../src/model/own.ts'
-import { isPlainlyTracked } from '../../../src/model/verdict.ts'
+import { isPlainlyTracked } from '../../../src/model/plainly-tracked.ts'
 import { reasonOf, type VerdictReason } from '../../../src/model/verdict-reasons.ts'
 import {
   attempt,

@@ -119,7 +119,7 @@ describe('internal resources (orphans R18, R24)', () => {
   })
 
   it('left alone after a removal bound them, they are what it recorded (orphans R70, orphan case 9)', () => {
-    const bound = [{ scope, location, kind: 'disk', immutableId: 'uid-disk-1' }]
+    const bound = [{ scope, location, kind: 'disk', nativeId: 'disk-1', immutableId: 'uid-disk-1' }]
     const removals = [{ id: 'rm_1', attemptId: 'at_1', open: false, bound }]
     const known = evidence({ instance: ended(), removals })
     expect(verdictOn({ known, listed: [disk({ attachedTo: [] })] })).toMatchObject({ reason: orphan, proofs: [{ by: 'bound-by-removal' }] })

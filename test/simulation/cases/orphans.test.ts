@@ -326,7 +326,7 @@ eachStore('orphan cleanup', (open) => {
     expect(await one.told()).toEqual([`malformed-ref ${handMade[3]}`])
   })
 
-  it('a deletion half done: accepted, restarted, the disk left: told once, then taken back as a group without an owner, with its whole chain (case orphan 9)', async () => {
+  it('a deletion half done: accepted, restarted, the disk left: told once, and the same removal goes on to the disk, with its whole chain (case orphan 9, orphans R70)', async () => {
     const one = await cases.open(await open(), { config: { deleteSeconds: 600 } })
     const orphan = await one.orphan()
     const disk = await one.launch(orphan, 'disk')
@@ -338,13 +338,13 @@ eachStore('orphan cleanup', (open) => {
     for (let i = 0; i < 4; i++) await one.sweep()
     expect(await one.events('removal.accepted')).toHaveLength(1)
     expect(one.count('remove', orphan.cloudID)).toBe(1)
-    await one.advance(600)
-    await one.gone(orphan.cloudID)
-    await until(async () => (await one.events('removal.gone')).length === 1, 'its end is proved')
     expect(one.isRunning(disk.id)).toBe(true)
-    await sweepOut(one)
+    expect(one.count('remove', disk.id)).toBe(0)
+    await one.advance(600)
     await one.gone(disk.id)
-    await until(async () => (await one.events('removal.gone')).length === 2, 'that of the disk too')
+    await until(async () => (await one.events('removal.gone')).length === 1, 'the end of both is proved')
+    expect(one.isRunning(orphan.cloudID)).toBe(false)
+    expect((await one.events('removal.member-gone')).length).toBe(2)
     expect((await one.sweep()).outcome).toBe('clean')
     expect(one.running()).toEqual([])
     expect(await one.told()).toEqual([])

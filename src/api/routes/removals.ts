@@ -1,0 +1,77 @@
+/** Removals, and what a person says of one that stands still. */
+import { Type } from 'typebox'
+import { acknowledgeAbsence, closeRemoval, getRemoval, listRemovals } from '../../engine/admin/index.ts'
+import { answers, type Api, type Wiring } from '../app.ts'
+import { answer, defaultLimit, nothing, ref } from '../schemas/kinds.ts'
+import { acknowledgeBody, closeBody, Removal, removalId, removalQuery } from '../schemas/removals.ts'
+
+const tags = ['removals']
+const one = (description: string) => answer(description, { removal: ref(Removal) })
+
+export const removalRoutes = (app: Api, { context }: Wiring): void => {
+  app.get(
+    '/v1/removals',
+    {
+      schema: {
+        operationId: 'listRemovals',
+        summary: 'List removals that are neither proved gone nor closed',
+        tags,
+        querystring: removalQuery,
+        response: answers({ 200: answer('What is stuck first, then the oldest.', { removals: Type.Array(ref(Removal)) }) }),
+      },
+    },
+    async (request) => ({
+      removals: await listRemovals(context, request.actor, { ...request.query, limit: request.query.limit ?? defaultLimit }),
+    }),
+  )
+
+  app.get(
+    '/v1/removals/:id',
+    {
+      schema: {
+        operationId: 'getRemoval',
+        summary: 'Read a removal with its members and its next step',
+        tags,
+        params: removalId,
+        querystring: nothing,
+        response: answers({ 200: one('The removal.') }),
+      },
+    },
+    async (request) => ({ removal: await getRemoval(context, request.actor, request.params.id) }),
+  )
+
+  app.post(
+    '/v1/removals/:id/acknowledge-absence',
+    {
+      schema: {
+        operationId: 'acknowledgeAbsence',
+        summary: 'Answer for what is gone, so that the removal goes on',
+        description:
+          'For approvers and admins. Bound to the fingerprint: a removal that changed meanwhile is refused. Each absence is read once more before anything else is touched.',
+        tags,
+        params: removalId,
+        querystring: nothing,
+        body: acknowledgeBody,
+        response: answers({ 200: one('The removal, which goes on.') }),
+      },
+    },
+    async (request) => ({ removal: await acknowledgeAbsence(context, request.actor, request.params.id, request.body) }),
+  )
+
+  app.post(
+    '/v1/removals/:id/close',
+    {
+      schema: {
+        operationId: 'closeRemoval',
+        summary: 'End a removal that was given up or waits for a person',
+        description: 'For approvers and admins. Nothing is proved by it; whatever turns up later is judged as any other resource.',
+        tags,
+        params: removalId,
+        querystring: nothing,
+        body: closeBody,
+        response: answers({ 200: one('The removal, closed.') }),
+      },
+    },
+    async (request) => ({ removal: await closeRemoval(context, request.actor, request.params.id, request.body) }),
+  )
+}

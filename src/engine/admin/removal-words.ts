@@ -1,0 +1,216 @@
+/** The two words that a person has in a removal that stands still: "I know why that is gone", and "leave it" (leases R91, orphans R91). */
+import { LeaseholdError } from '../../model/errors.ts'
+import { isLive } from '../../model/lease.ts'
+import { isOverRemoval } from '../../model/removal.ts'
+import { missingText, type Acknowledged } from '../../model/stopped.ts'
+import type { RemovalView } from '../../model/wire-removals.ts'
+import { unlocked } from '../../store/due.ts'
+import { appendEvents } from '../../store/events.ts'
+import { lockInstances } from '../../store/instances.ts'
+import { closeOwners } from '../../store/ledger.ts'
+import { lockLeases, type LeaseRow } from '../../store/leases.ts'
+import { lockRemoval, removalsByIds, type RemovalRow } from '../../store/removals.ts'
+import type { Tx } from '../../store/store.ts'
+import { requireApprover, seesProject, type Actor } from '../actor.ts'
+import type { EngineContext } from '../context.ts'
+import { event, instanceTarget, leaseTarget, resolveAbout } from '../record.ts'
+import { acknowledgedOf, fingerprintOf, identitiesOf, progressOf, stoppedOf } from '../removal-row.ts'
+import { auditOperator } from './operator-audit.ts'
+import { getRemoval, removalNotFound } from './removals.ts'
+
+const reasonOf = (reason: string): string => {
+  const said = reason.trim()
+  if (said === '') throw new LeaseholdError('bad_request', 'reason: say why, for those who ask what was deleted afterwards')
+  return said
+}
+
+interface Locked {
+  row: RemovalRow
+  lease: LeaseRow | undefined
+  targets: Parameters<typeof event>[3]['targets']
+}
+
+/** In the order of every transaction: lease, instance, removal. */
+const lockAll = async (tx: Tx, actor: Actor, id: string): Promise<Locked> => {
+  const [known] = await removalsByIds(tx, [id])
+  if (!known || !seesProject(actor, known.project)) throw removalNotFound(id)
+  const [lease] = known.lease_id === null ? [] : await lockLeases(tx, [known.lease_id])
+  await lockInstances(tx, [known.instance_id])
+  const row = await lockRemoval(tx, id)
+  if (!row) throw removalNotFound(id)
+  const targets = [...(lease ? [leaseTarget(lease)] : []), instanceTarget({ id: row.instance_id, name: row.name })]
+  return { row, lease, targets }
+}
+
+/** Enough of a hash that nobody meets by chance. */
+const shortestFingerprint = 12
+
+const requireSame = (row: RemovalRow, fingerprint: string): void => {
+  if (!/^[0-9a-f]{1,64}$/.test(fingerprint) || fingerprint.length < shortestFingerprint)
+    throw new LeaseholdError(
+      'bad_request',
+      `fingerprint: give at least ${shortestFingerprint} hex digits of what "leasehold removals" shows`,
+    )
+  if (!fingerprintOf(row).startsWith(fingerprint))
+    throw new LeaseholdError('removal_changed', `removal ${row.id} is not any more what that fingerprint stands for; look at it again`)
+}
+
+const wakeAndShow = async (context: EngineContext, actor: Actor, row: RemovalRow): Promise<RemovalView> => {
+  context.signals.wake('remove')
+  if (row.lease_id) context.signals.changed(row.lease_id)
+  return getRemoval(context, actor, row.id)
+}
+
+/**
+ * leases R91: a person answers for what is missing, and the removal goes on, once an exact read has proved each absence again. Bound to the removal's
+ * fingerprint: what changed meanwhile is refused.
+ * @throws LeaseholdError forbidden, not_found, bad_request, removal_changed, removal_not_stopped
+ */
+export const acknowledgeAbsence = async (
+  context: EngineContext,
+  actor: Actor,
+  id: string,
+  input: { fingerprint: string; reason: string },
+): Promise<RemovalView> => {
+  requireApprover(actor)
+  const reason = reasonOf(input.reason)
+  const row = await context.store.write(async (tx) => {
+    const { row: removal, targets } = await lockAll(tx, actor, id)
+    const stopped = stoppedOf(removal)
+    if (stopped === null || isOverRemoval(removal.state))
+      throw new LeaseholdError('removal_not_stopped', `removal ${id} does not wait for anybody to say why something of it is gone`)
+    requireSame(removal, input.fingerprint)
+    const said = stopped.missing.map((one): Acknowledged => ({ ...one, by: actor.name, reason, at: tx.now }))
+    await tx.db
+      .updateTable('removals')
+      .set((set) => ({
+        ...unlocked(tx.now),
+        lock_fence: set('lock_fence', '+', 1),
+        acknowledged: JSON.stringify([...acknowledgedOf(removal), ...said]),
+        stopped: null,
+        error: null,
+        failures: 0,
+        failed_at: null,
+        retry_at: null,
+      }))
+      .where('id', '=', removal.id)
+      .execute()
+    const missing = stopped.missing.map(missingText).join(', ')
+    await appendEvents(tx, [
+      event(tx, 'removal.absence-acknowledged', { missing, reason }, { project: removal.project, actor: actor.name, targets }),
+    ])
+    await auditOperator(
+      tx,
+      actor,
+      { project: removal.project, scope: removal.scope, ref: removal.ref, removalId: removal.id },
+      {
+        action: 'acknowledge-absence',
+        removal: removal.id,
+        fingerprint: fingerprintOf(removal),
+        code: stopped.code,
+        missing: stopped.missing,
+        reason,
+      },
+    )
+    await resolveFindings(tx, removal)
+    return removal
+  })
+  return wakeAndShow(context, actor, row)
+}
+
+const resolveFindings = async (tx: Tx, removal: RemovalRow): Promise<void> => {
+  for (const code of ['unexplained-absence', 'removal-needs-person'] as const)
+    await resolveAbout(tx, 'instance', [removal.instance_id], code)
+}
+
+/** May it be given up for good? What is still tried is not: it would go on at the provider. */
+const requireIdle = (row: RemovalRow): void => {
+  if (row.state === 'gave-up' || (!isOverRemoval(row.state) && row.due_at === null)) return
+  const why = isOverRemoval(row.state) ? `is ${row.state}` : 'is still tried by itself'
+  throw new LeaseholdError('removal_not_stopped', `removal ${row.id} ${why}: only what was given up, or waits for a person, can be closed`)
+}
+
+/** The instance ends with its last open attempt: by a person's word, not by a proof. */
+const endInstance = async (tx: Tx, removal: RemovalRow): Promise<void> => {
+  await tx.db
+    .updateTable('attempts')
+    .set({ outcome: 'abandoned', ended_at: tx.now })
+    .where('id', '=', removal.attempt_id)
+    .where('outcome', '<>', 'absent')
+    .execute()
+  const open = await tx.db
+    .selectFrom('attempts')
+    .select('id')
+    .where('instance_id', '=', removal.instance_id)
+    .where('outcome', 'not in', ['absent', 'abandoned'])
+    .executeTakeFirst()
+  if (open) return
+  await tx.db
+    .updateTable('instances')
+    .set({ state: 'terminated', changed_at: tx.now, terminated_at: tx.now, due_at: null })
+    .where('id', '=', removal.instance_id)
+    .where('state', '=', 'terminating')
+    .execute()
+  await closeOwners(tx, [removal.ref])
+}
+
+/**
+ * A person ends what was given up, or waits for one: recorded with name and reason, and never as a proof. Whatever of it turns up later is judged as any
+ * other resource (orphans R91).
+ * @throws LeaseholdError forbidden, not_found, bad_request, removal_not_stopped, removal_changed
+ */
+export const closeRemoval = async (
+  context: EngineContext,
+  actor: Actor,
+  id: string,
+  input: { reason: string; fingerprint?: string },
+): Promise<RemovalView> => {
+  requireApprover(actor)
+  const reason = reasonOf(input.reason)
+  const row = await context.store.write(async (tx) => {
+    const { row: removal, lease, targets } = await lockAll(tx, actor, id)
+    requireIdle(removal)
+    if (input.fingerprint !== undefined) requireSame(removal, input.fingerprint)
+    await tx.db
+      .updateTable('removals')
+      .set((set) => ({
+        ...unlocked(null),
+        lock_fence: set('lock_fence', '+', 1),
+        state: 'closed',
+        closed_at: tx.now,
+        closed_by: actor.name,
+        closed_reason: reason,
+        retry_at: null,
+        held_by: null,
+      }))
+      .where('id', '=', removal.id)
+      .execute()
+    await endInstance(tx, removal)
+    if (lease && isLive(lease.state))
+      await tx.db
+        .updateTable('leases')
+        .set({ state: 'failed', failure_code: 'removal_closed', failure_error: reason, ended_at: tx.now, updated_at: tx.now, due_at: null })
+        .where('id', '=', lease.id)
+        .execute()
+    await appendEvents(tx, [event(tx, 'removal.closed', { reason }, { project: removal.project, actor: actor.name, targets })])
+    await auditOperator(
+      tx,
+      actor,
+      { project: removal.project, scope: removal.scope, ref: removal.ref, removalId: removal.id },
+      {
+        action: 'close-removal',
+        removal: removal.id,
+        fingerprint: fingerprintOf(removal),
+        was: removal.state,
+        error: removal.error,
+        left: identitiesOf(removal)
+          .filter((one) => !progressOf(removal).includes(one.immutableId))
+          .map(({ kind, nativeId, immutableId }) => ({ kind, nativeId, immutableId })),
+        reason,
+      },
+    )
+    await resolveFindings(tx, removal)
+    return removal
+  })
+  return wakeAndShow(context, actor, row)
+}

@@ -1,0 +1,116 @@
+/** Removals as operators see them: how far each is, what is stuck, and what comes next. */
+import { isStuck, nextStep, type RemovalStanding } from '../../model/removal-next.ts'
+import { LeaseholdError } from '../../model/errors.ts'
+import { missingText } from '../../model/stopped.ts'
+import type { RemovalView } from '../../model/wire-removals.ts'
+import { rowsIn } from '../../store/bulk.ts'
+import type { LeaseRow } from '../../store/leases.ts'
+import { removalsByIds, unfinishedRemovals, type RemovalRow } from '../../store/removals.ts'
+import { listedProject, requireFull, seesProject, type Actor } from '../actor.ts'
+import type { EngineContext } from '../context.ts'
+import { fingerprintOf, identitiesOf, plannedOf, progressOf, stoppedOf } from '../removal-row.ts'
+import { iso, isoOrNull } from '../views.ts'
+
+const standingOf = (row: RemovalRow): RemovalStanding => ({
+  id: row.id,
+  state: row.state,
+  cause: row.cause,
+  failures: row.failures,
+  acceptedAt: row.accepted_at,
+  retryAt: row.retry_at,
+  heldBy: row.held_by,
+  dueAt: row.due_at,
+  missing: row.stopped !== null,
+  fingerprint: fingerprintOf(row),
+})
+
+const membersOf = (row: RemovalRow): RemovalView['members'] => {
+  const gone = new Set(progressOf(row))
+  const missing = new Set(stoppedOf(row)?.missing.map((one) => one.immutableId))
+  const members = row.identity === null ? plannedOf(row) : identitiesOf(row)
+  return members.map(({ location, kind, nativeId, immutableId }) => ({
+    location,
+    kind,
+    nativeID: nativeId,
+    immutableID: immutableId,
+    state: gone.has(immutableId) || row.state === 'gone' ? 'gone' : missing.has(immutableId) ? 'missing' : 'left',
+  }))
+}
+
+const view = (context: EngineContext, row: RemovalRow, lease: LeaseRow | undefined, now: number): RemovalView => {
+  const standing = standingOf(row)
+  return {
+    id: row.id,
+    state: row.state,
+    version: row.version,
+    project: row.project,
+    backend: row.backend,
+    provider: row.provider,
+    scope: row.scope,
+    location: row.location,
+    name: row.name,
+    ref: row.ref,
+    instanceID: row.instance_id,
+    leaseID: row.lease_id,
+    owner: lease?.owner ?? null,
+    cause: row.cause,
+    openedAt: iso(row.opened_at),
+    ageSeconds: Math.max(0, Math.floor((now - row.opened_at) / 1000)),
+    failures: row.failures,
+    reason: row.error,
+    retryAt: isoOrNull(row.retry_at),
+    heldBy: row.held_by,
+    stuck: isStuck(standing, now),
+    nextStep: nextStep(standing, context.sweepSettings(row.provider).mode.value),
+    members: membersOf(row),
+    fingerprint: standing.fingerprint,
+    missing: stoppedOf(row)?.missing.map(missingText) ?? [],
+    closedAt: isoOrNull(row.closed_at),
+    closedBy: row.closed_by,
+    closedReason: row.closed_reason,
+  }
+}
+
+/** What is neither proved gone nor closed: what is stuck first, then the oldest. */
+export const listRemovals = async (
+  context: EngineContext,
+  actor: Actor,
+  input: { project?: string; stuck?: boolean; limit: number },
+): Promise<RemovalView[]> => {
+  requireFull(actor)
+  const project = listedProject(actor, input.project)
+  const now = await context.store.now()
+  const views = await context.store.read(async (session) => {
+    const rows = await unfinishedRemovals(session, project)
+    const leases = new Map(
+      (
+        await rowsIn(
+          session,
+          'leases',
+          'id',
+          rows.flatMap((row) => row.lease_id ?? []),
+        )
+      ).map((row) => [row.id, row]),
+    )
+    return rows.map((row) => view(context, row, row.lease_id === null ? undefined : leases.get(row.lease_id), now))
+  })
+  return views
+    .filter((one) => input.stuck !== true || one.stuck)
+    .toSorted((a, b) => Number(b.stuck) - Number(a.stuck) || b.ageSeconds - a.ageSeconds)
+    .slice(0, input.limit)
+}
+
+export const removalNotFound = (id: string): LeaseholdError =>
+  new LeaseholdError('not_found', `no removal "${id}" is visible to this token; "leasehold removals" lists the open ones`)
+
+/** @throws LeaseholdError not_found */
+export const getRemoval = async (context: EngineContext, actor: Actor, id: string): Promise<RemovalView> => {
+  requireFull(actor)
+  const now = await context.store.now()
+  return context.store.read(async (session) => {
+    const [row] = await removalsByIds(session, [id])
+    if (!row || !seesProject(actor, row.project)) throw removalNotFound(id)
+    const [lease] = row.lease_id === null ? [] : await rowsIn(session, 'leases', 'id', [row.lease_id])
+    return view(context, row, lease, now)
+  })
+}

@@ -1,0 +1,53 @@
+/** What the JSON of a removal's row says: its members, how far it is, and what a person answered for. */
+import { sha256 } from '../lib/sha256.ts'
+import { removalFingerprintText, type Baseline, type BoundMember } from '../model/group-removal.ts'
+import type { Acknowledged, Stopped } from '../model/stopped.ts'
+import { missingKeys } from '../model/stopped.ts'
+import type { ResourceIdentity } from '../providers/contract.ts'
+import type { RemovalRow } from '../store/removals.ts'
+
+const list = (text: string | null): ResourceIdentity[] => (text === null ? [] : (JSON.parse(text) as ResourceIdentity[]))
+
+/** What is bound, in the order in which it goes; empty while preparing. */
+export const identitiesOf = (removal: Pick<RemovalRow, 'identity'>): ResourceIdentity[] => list(removal.identity)
+/** What the sweep that ordered it judged. */
+export const plannedOf = (removal: Pick<RemovalRow, 'planned'>): ResourceIdentity[] => list(removal.planned)
+/** Immutable ids that are proved gone, in order. */
+export const progressOf = (removal: Pick<RemovalRow, 'progress'>): string[] => JSON.parse(removal.progress) as string[]
+export const acknowledgedOf = (removal: Pick<RemovalRow, 'acknowledged'>): Acknowledged[] =>
+  JSON.parse(removal.acknowledged) as Acknowledged[]
+export const stoppedOf = (removal: Pick<RemovalRow, 'stopped'>): Stopped | null =>
+  removal.stopped === null ? null : (JSON.parse(removal.stopped) as Stopped)
+export const baselineOf = (removal: Pick<RemovalRow, 'baseline'>): Baseline | null =>
+  removal.baseline === null ? null : (JSON.parse(removal.baseline) as Baseline)
+
+/** Bound by an older version, or of one member: without a baseline only identity and ownership are compared. */
+export const boundMembers = (removal: Pick<RemovalRow, 'identity' | 'baseline'>): BoundMember[] => {
+  const baseline = new Map(baselineOf(removal)?.members.map((one) => [one.immutableId, one]))
+  return identitiesOf(removal).map((identity) => {
+    const then = baseline.get(identity.immutableId)
+    const { scope, location, kind, nativeId, immutableId } = identity
+    return {
+      scope,
+      location,
+      kind,
+      nativeId,
+      immutableId,
+      labelsHash: then?.labelsHash ?? null,
+      attachedTo: then?.attachedTo ?? null,
+      takesAlong: then?.takesAlong ?? null,
+    }
+  })
+}
+
+/** leases R91: what a person confirms stands for exactly this removal as it is now. */
+export const fingerprintOf = (removal: RemovalRow): string =>
+  sha256(
+    removalFingerprintText({
+      id: removal.id,
+      version: removal.version,
+      identity: removal.identity,
+      progress: removal.progress,
+      missing: missingKeys(stoppedOf(removal)),
+    }),
+  )

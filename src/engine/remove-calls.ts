@@ -1,0 +1,53 @@
+/** What removals ask of providers, each with its deadline; a provider that throws has answered "unknown". No other file calls `provider.remove`. */
+import { withDeadline } from '../lib/deadline.ts'
+import { errorText } from '../lib/redact.ts'
+import type { InspectOutcome, Provider, ReadOutcome, RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
+import type { Keyring } from './keyring.ts'
+import type { Held } from './pipeline.ts'
+import type { RemovalWork } from './remove-load.ts'
+
+/** With what its keyed tag says of it. */
+export const readMember = async (
+  keyring: Keyring,
+  work: RemovalWork,
+  provider: Provider,
+  identity: ResourceIdentity,
+  signal: AbortSignal,
+): Promise<ReadOutcome> => {
+  try {
+    const answer = await withDeadline(`reading ${identity.nativeId}`, provider.callDeadlineSeconds * 1000, signal, (inner) =>
+      provider.read(identity, work.config, { signal: inner }),
+    )
+    const why = answer.kind === 'present' ? await keyring.whyNotOurs(answer.found, work.attempt.mac_key) : null
+    return why === null ? answer : { kind: 'replaced', why }
+  } catch (error) {
+    return { kind: 'unknown', error: errorText(error) }
+  }
+}
+
+export const callRemove = async (held: Held, work: RemovalWork, provider: Provider, identity: ResourceIdentity): Promise<RemoveOutcome> => {
+  try {
+    return await withDeadline(`removing ${identity.nativeId}`, provider.callDeadlineSeconds * 1000, held.signal, (inner) =>
+      provider.remove(identity, work.config, { signal: inner }),
+    )
+  } catch (error) {
+    return { kind: 'unknown', error: errorText(error) }
+  }
+}
+
+/** Undefined: the provider knows no groups. */
+export const inspectGroup = async (
+  work: RemovalWork,
+  provider: Provider,
+  known: readonly ResourceIdentity[],
+  signal: AbortSignal,
+): Promise<InspectOutcome | undefined> => {
+  const { removal, attempt, config } = work
+  try {
+    return await withDeadline(`inspecting the group of ${removal.ref}`, provider.callDeadlineSeconds * 1000, signal, async (inner) =>
+      provider.inspect?.({ ref: removal.ref, location: removal.location, attemptToken: attempt.token, known }, config, { signal: inner }),
+    )
+  } catch (error) {
+    return { kind: 'incomplete', why: errorText(error) }
+  }
+}

@@ -1,0 +1,145 @@
+/** What the steps of a removal have in common: the batched transactions, failing, giving up, and the one call. */
+import { coalesce } from '../lib/coalesce.ts'
+import { redact } from '../lib/redact.ts'
+import { resourceKey } from '../model/removal.ts'
+import type { Provider, RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
+import { heldNow } from '../store/due.ts'
+import type { EngineContext } from './context.ts'
+import { stillStands, type Held } from './pipeline.ts'
+import {
+  applyAccepted,
+  applyFailed,
+  applyHeld,
+  applyPoll,
+  recordOutcome,
+  writeIntents,
+  type Accepted,
+  type Failed,
+  type IntentOf,
+} from './remove-apply.ts'
+import { callRemove, readMember } from './remove-calls.ts'
+import { applyDropped, applyGiveUp, budgetIsOver, notProvedYet } from './remove-giveup.ts'
+import { applyGone, type Gone } from './remove-gone.ts'
+import { failureOf, judge, type Judged } from './remove-judge.ts'
+import type { RemovalWork } from './remove-load.ts'
+import { applyQuickTry } from './remove-members.ts'
+import { progressOf } from './removal-row.ts'
+
+/** An accepted removal whose resource still stands after so long has failed. */
+const acceptedButThereMs = 300_000
+/** leases R87 */
+const quickTries = 13
+const quickTryMs = 15_000
+
+export interface RemovalTools {
+  context: EngineContext
+  installation: string
+  /** Every member is proved gone. */
+  finish(one: Gone): Promise<void>
+  failed(failure: Failed): Promise<void>
+  giveUp(held: Held, work: RemovalWork, error: string, contradiction?: boolean): Promise<void>
+  /** Whoever waits for its lease looks again. */
+  settle(work: RemovalWork): void
+  /**
+   * Intent, call and outcome for one member that was read just now and is what was bound.
+   * @returns what was answered and taken on; undefined: nothing was called, or it failed, and the row is given back
+   */
+  take(
+    held: Held,
+    work: RemovalWork,
+    provider: Provider,
+    identity: ResourceIdentity,
+    judged: Judged & { kind: 'present' },
+  ): Promise<RemoveOutcome | undefined>
+  /** What is there after an answer "gone". */
+  readAfter(held: Held, work: RemovalWork, provider: Provider, identity: ResourceIdentity): Promise<Judged>
+}
+
+/** Only what may still be seen as in use by a member that went a moment ago. */
+const mayBeStale = (work: RemovalWork, answer: RemoveOutcome): boolean =>
+  progressOf(work.removal).length > 0 && work.removal.tries < quickTries && (answer.kind === 'blocked' || answer.kind === 'retryLater')
+
+export const createTools = (context: EngineContext): RemovalTools => {
+  const { store, log, signals } = context
+  const installation = context.installation.installation_id
+  const many = { largest: 100 }
+  const intend = coalesce((intents: IntentOf[]) => store.write((tx) => writeIntents(tx, intents)), many)
+  const isOurs = coalesce(async (held: Held[]) => {
+    const ours = await store.read((session) => heldNow(session, 'removals', held))
+    return held.map((one) => ours.has(one.id))
+  }, many)
+  const outcome = coalesce((accepted: Accepted[]) => store.write((tx) => applyAccepted(tx, accepted)), many)
+  const finish = coalesce((ended: Gone[]) => store.write((tx) => applyGone(tx, ended)), many)
+
+  const settle = (work: RemovalWork): void => {
+    if (work.removal.lease_id) signals.changed(work.removal.lease_id)
+  }
+  const giveUp: RemovalTools['giveUp'] = async (held, work, error, contradiction = false) => {
+    const mode = context.sweepSettings(work.removal.provider).mode.value
+    const provider = context.providers.get(work.removal.provider)
+    await store.write((tx) => applyGiveUp(tx, { held, work, error, mode, provider, contradiction }))
+    settle(work)
+  }
+  const failed: RemovalTools['failed'] = async (failure) => {
+    const error = redact(failure.error)
+    const { held, work, contradiction } = failure
+    if (budgetIsOver(work, await store.now())) return giveUp(held, work, error, contradiction !== null)
+    await store.write((tx) => applyFailed(tx, { ...failure, error }))
+  }
+
+  const take: RemovalTools['take'] = async (held, work, provider, identity, judged) => {
+    const { removal } = work
+    const giveBack = async (given: Promise<void>): Promise<undefined> => {
+      await given
+      return undefined
+    }
+    const now = await store.now()
+    if (removal.state === 'verifying' && removal.accepted_at !== null) {
+      if (budgetIsOver(work, now)) return giveBack(giveUp(held, work, notProvedYet))
+      log.debug({ removal: held.id, state: judged.existence }, 'accepted, and not proved gone yet')
+      const overdue = judged.existence === 'exists' && now - removal.accepted_at > acceptedButThereMs
+      if (!overdue) return giveBack(store.write((tx) => applyPoll(tx, held, work)))
+      const error = 'the provider accepted the removal, and the resource still stands'
+      return giveBack(failed({ held, work, error, contradiction: null }))
+    }
+    // It waits for a person, or for the label to go; what is not as it was found is judged afresh.
+    const { protectedBy, changed } = judged
+    if (protectedBy !== null) return giveBack(store.write((tx) => applyHeld(tx, held, work, protectedBy)))
+    if (changed !== null) return giveBack(store.write((tx) => applyDropped(tx, held, work, changed)))
+    const intent = await intend({ held, work, identity, fingerprint: judged.fingerprint })
+    if (intent.kind === 'held') return giveBack(store.write((tx) => applyHeld(tx, held, work, intent.by)))
+    // The fence was not ours any more: somebody else works on it, and nothing destructive is called (I3). Asked once more, because the commit of the intent may
+    // have taken longer than the lock stands.
+    if (intent.kind === 'lost' || !(await isOurs(held)) || !stillStands(held)) return undefined
+    const intentId = intent.id
+    const answer = await callRemove(held, work, provider, identity)
+    const failure = failureOf(answer)
+    if (failure !== null) {
+      await store.write((tx) => recordOutcome(tx, [{ work, intentId, answer }]))
+      if (mayBeStale(work, answer)) return giveBack(store.write((tx) => applyQuickTry(tx, held, work, redact(failure), quickTryMs)))
+      return giveBack(failed({ held, work, error: failure, contradiction: null }))
+    }
+    await outcome({ held, work, intentId, answer })
+    settle(work)
+    return answer
+  }
+
+  return {
+    context,
+    installation,
+    settle,
+    giveUp,
+    failed,
+    take,
+    finish: async (one) => {
+      await finish(one)
+    },
+    readAfter: async (held, work, provider, identity) =>
+      judge(work, identity, await readMember(context.keyring, work, provider, identity, held.signal), installation),
+  }
+}
+
+/** The contradictions of several reads, each once. */
+export const onceEach = (provider: string, contradictions: Gone['contradictions']): Gone['contradictions'] => [
+  ...new Map(contradictions.map((one) => [resourceKey(provider, one.location, one.nativeId), one])).values(),
+]

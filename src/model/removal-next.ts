@@ -1,0 +1,47 @@
+/** What a removal waits for, for people: what is stuck is shown with its next step, and never becomes "terminated" by itself (case E4). */
+import { isFound, isOverRemoval, stuckAfter } from './removal.ts'
+import type { SweepMode } from './sweep-settings.ts'
+import type { RemovalState } from './wire.ts'
+
+export interface RemovalStanding {
+  id: string
+  state: RemovalState
+  cause: string
+  failures: number
+  acceptedAt: number | null
+  retryAt: number | null
+  heldBy: string | null
+  /** ms; null: it is not looked at by itself any more. */
+  dueAt: number | null
+  /** It waits for a person to say why something is gone. */
+  missing: boolean
+  fingerprint: string
+}
+
+/** An accepted removal that is not proved gone after so long is shown as stuck. */
+const longAcceptedMs = 3_600_000
+
+/** Does it go no further without a person, as far as anybody can tell? */
+export const isStuck = (one: RemovalStanding, now: number): boolean =>
+  !isOverRemoval(one.state) &&
+  (one.state === 'gave-up' ||
+    one.dueAt === null ||
+    one.failures >= stuckAfter ||
+    (one.acceptedAt !== null && now - one.acceptedAt > longAcceptedMs))
+
+export const nextStep = (one: RemovalStanding, mode: SweepMode): string => {
+  const close = `leasehold removal close ${one.id} --reason R`
+  if (isOverRemoval(one.state)) return 'none'
+  if (one.missing)
+    return `find out why it is gone; then leasehold removal acknowledge-absence ${one.id} --fingerprint ${one.fingerprint.slice(0, 12)} --reason R`
+  if (one.state === 'gave-up')
+    return mode === 'delete'
+      ? `a sweep that finds it goes on with it, after its quarantine; or end it by hand, then ${close}`
+      : `end it by hand: its absence is found by itself; or ${close}`
+  if (one.dueAt === null)
+    return `look at the reason; leasehold stop tries it once more where a lease ordered it; ${close} gives it up for good`
+  if (one.heldBy !== null) return `the end of what holds it: ${one.heldBy}`
+  if (isFound(one.cause) && mode !== 'delete') return `mode delete: in mode ${mode} nothing found is taken back`
+  if (one.retryAt !== null) return `the next try at ${new Date(one.retryAt).toISOString()}`
+  return one.state === 'verifying' ? 'the proof of its absence: it is looked for' : 'none: it is being worked on'
+}

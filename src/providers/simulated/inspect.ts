@@ -1,0 +1,86 @@
+/** One group, read afresh before its first deletion: from what is known along its attachments, each by an exact read. */
+import type { Topology } from '../../model/topology.ts'
+import type { ScopeId } from '../../model/ids.ts'
+import type { InspectOutcome, InspectRequest } from '../contract.ts'
+import { type Client, CloudError, request } from './api.ts'
+import type { Listed, Neighbour } from './cloud.ts'
+import type { SimulatedConfig } from './config.ts'
+import { readOf } from './found.ts'
+import { pagesOf, readCell } from './list.ts'
+import { type Kind, isKind, kinds, ownerKind, states } from './words.ts'
+
+/** machine, nic, ip, disk: what stands on something goes after it. Of machines alone whatever is there is whole. */
+export const topologyOf = ({ group }: SimulatedConfig): Topology => {
+  const order = ['machine', 'nic', 'ip', 'disk'] satisfies Kind[]
+  if (group === 'machine') return { order, companions: [] }
+  return {
+    order,
+    companions: ['nic', 'ip', 'disk'],
+    edges: [
+      ['nic', 'machine'],
+      ['disk', 'machine'],
+      ['ip', 'nic'],
+    ],
+  }
+}
+
+interface Named {
+  id: string
+  kind: Kind
+}
+
+/** Without its owner nothing leads to the others but their tags, so that listings are asked. @throws CloudError */
+const listed = async (client: Client, group: InspectRequest, config: SimulatedConfig, signal: AbortSignal): Promise<Named[]> => {
+  const found: Named[] = []
+  for (const kind of kinds) {
+    const cell = { location: group.location, kind }
+    for await (const item of readCell(cell, pagesOf(client, cell, config.pageSize, { ref: group.ref }, signal))) {
+      if ('listed' in item)
+        found.push(
+          ...item.listed
+            .filter(({ resource }) => resource.clientToken === group.attemptToken)
+            .map(({ resource }) => ({ id: resource.id, kind })),
+        )
+      else if (item.coverage.state.kind !== 'complete') {
+        const { state } = item.coverage
+        throw new CloudError({ kind: 'failed' }, state.kind === 'denied' ? `permission ${state.permission} is missing` : state.why)
+      }
+    }
+  }
+  return found
+}
+
+export const inspectGroup = async (
+  client: Client,
+  scope: ScopeId,
+  group: InspectRequest,
+  config: SimulatedConfig,
+  signal: AbortSignal,
+): Promise<InspectOutcome> => {
+  const found = new Map<string, Listed>()
+  const asked = new Set<string>()
+  const isOurs = (peer: Neighbour): boolean => peer.ref === group.ref && peer.token === group.attemptToken
+  /** @throws CloudError */
+  const follow = async (begin: readonly Named[]): Promise<void> => {
+    const left = [...begin]
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      const { id, kind } = next
+      if (asked.has(id)) continue
+      asked.add(id)
+      const look = await request(client, { operation: 'get', location: group.location, kind, page: null }, signal, () =>
+        client.cloud.look(id),
+      )
+      if (look === null || states[look.resource.state] === 'gone') continue
+      found.set(id, look)
+      left.push(...look.neighbours.filter(isOurs))
+    }
+  }
+  try {
+    await follow(group.known.flatMap(({ nativeId, kind }) => (isKind(kind) ? [{ id: nativeId, kind }] : [])))
+    if (![...found.values()].some(({ resource }) => resource.kind === ownerKind)) await follow(await listed(client, group, config, signal))
+  } catch (error) {
+    if (!(error instanceof CloudError)) throw error
+    return { kind: 'incomplete', why: error.message }
+  }
+  return { kind: 'complete', members: [...found.values()].map((look) => readOf(look, scope)) }
+}
