@@ -3,9 +3,9 @@
  * removals stop until a person runs `leasehold installation adopt` or `fork`; everything else goes on.
  */
 import { errorText } from '../lib/redact.ts'
-import { comparePlaces, describePlace, type Place } from '../model/place.ts'
+import { comparePlaces, describePlace, remember, type Place } from '../model/place.ts'
 import { appendEvents } from '../store/events.ts'
-import { lockInstallation, readInstallation, updateInstallation, type InstallationRow } from '../store/installation.ts'
+import { lockInstallation, updateInstallation, type InstallationRow } from '../store/installation.ts'
 import { readMark, writeMark, type Mark } from '../store/mark.ts'
 import { readPlace } from '../store/place.ts'
 import { addStop, everywhere, listStops } from '../store/stops.ts'
@@ -59,13 +59,14 @@ export const createWhereabouts = (store: Store, installation: string, log: Log, 
         forked.resolve()
         return { mark: null, told: null }
       }
-      const verdict = row.place === null ? { kind: 'same' as const } : comparePlaces(JSON.parse(row.place) as Place, place)
+      const then = row.place === null ? null : (JSON.parse(row.place) as Place)
+      const verdict = then === null ? { kind: 'same' as const } : comparePlaces(then, place)
       const why = verdict.kind === 'elsewhere' ? verdict.why : judgeMark(row, begin ? beside : null)
       const fresh = why !== null && (await stopEverything(tx, row, why, place))
       const standing = (await listStops(tx)).some((one) => one.code === 'elsewhere')
       const values = { mark: row.mark + 1, ...(begin ? { epoch: row.epoch + 1 } : {}) }
       // What may change where it is, such as the number of a device, is kept up to date; another place only by a person.
-      await updateInstallation(tx, standing ? values : { ...values, place: JSON.stringify(place) })
+      await updateInstallation(tx, standing ? values : { ...values, place: JSON.stringify(remember(then, place)) })
       return { mark: { installation: row.installation_id, mark: values.mark }, told: fresh || begin ? why : null }
     })
     if (told !== null)
@@ -99,11 +100,3 @@ export const createWhereabouts = (store: Store, installation: string, log: Log, 
     },
   }
 }
-
-/** As it stands now, for those who show it. */
-export const whereItIs = async (store: Store): Promise<{ row: InstallationRow; place: Place }> =>
-  store.read(async (session) => {
-    const row = await readInstallation(session)
-    if (!row) throw new Error('the database names no installation')
-    return { row, place: await readPlace(session) }
-  })

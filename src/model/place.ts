@@ -63,6 +63,13 @@ export const comparePlaces = (then: Place, now: Place): PlaceVerdict => {
   return elsewhere('it was last used in another kind of database')
 }
 
+/** What is known of a place after one more look at it: what can't be read just now is not forgotten. The two are the same place, as far as it can be told. */
+export const remember = (then: Place | null, now: Place): Place => {
+  if (then === null || then.kind !== now.kind) return now
+  const said = Object.fromEntries(Object.entries(now).filter(([, value]) => value !== null))
+  return { ...then, ...said } as Place
+}
+
 /** One line for people; nothing secret is in it. */
 export const describePlace = (place: Place): string =>
   place.kind === 'file'

@@ -116,6 +116,7 @@ eachStore('a copied or restored database', (_open, database) => {
     expect((await events(store, 'installation.stopped')).map(({ event }) => event.level)).toEqual(['error'])
     const status = await readStatus(engine.context, root, { version: 'test', expiryPaused: null })
     expect(status.stops).toMatchObject([{ scope: '*', code: 'elsewhere', why: expect.stringMatching(/copied or restored/) as string }])
+    expect((await readStatus(engine.context, ann, { version: 'test', expiryPaused: null })).stops).toEqual(status.stops)
     const check = (await runDoctor(engine.context, root, null)).find((one) => one.name === 'installation')
     expect(check).toMatchObject({ level: 'error', remedy: expect.stringMatching(/leasehold installation adopt/) as string })
     // It stands, and is not told again at each start.

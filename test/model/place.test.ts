@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { comparePlaces, describePlace, type FilePlace, type ServerPlace } from '../../src/model/place.ts'
+import { comparePlaces, describePlace, remember, type FilePlace, type ServerPlace } from '../../src/model/place.ts'
 
 const file: FilePlace = {
   kind: 'file',
@@ -63,6 +63,14 @@ describe('where a PostgreSQL database lives (decisions 6)', () => {
     expect(comparePlaces(file, server).kind).toBe('elsewhere')
     expect(comparePlaces(server, file).kind).toBe('elsewhere')
   })
+})
+
+it('a look that can read less forgets nothing, so that a difference shows once it can be read again', () => {
+  const blind = { ...server, systemId: null, timeline: null }
+  expect(remember(server, blind)).toEqual(server)
+  expect(comparePlaces(remember(server, blind), { ...server, systemId: '1' }).kind).toBe('elsewhere')
+  expect(remember(file, { ...file, bootId: 'boot-2', device: '1', bornAt: null })).toEqual({ ...file, bootId: 'boot-2', device: '1' })
+  expect(remember(null, blind)).toEqual(blind)
 })
 
 it('people see a place in one line', () => {
