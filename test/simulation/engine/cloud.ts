@@ -2,14 +2,11 @@
  * A cloud in memory that lies within its contract: answers get lost, come late or never; deletions are accepted and not done; listings fail in pages, repeat
  * themselves and lag; tags are copied, and names are given again. It knows the truth about everything in it, which no engine is shown.
  */
-import type { ScopeId } from '../../../src/model/ids.ts'
 import type {
   CallContext,
   CreateOutcome,
   CreateRequest,
   FindOutcome,
-  FoundResource,
-  ListedResource,
   ListingItem,
   Provider,
   ReadOutcome,
@@ -17,44 +14,19 @@ import type {
   ResourceIdentity,
 } from '../../../src/providers/contract.ts'
 import type { Chance } from './random.ts'
+import { makeStrangers, type Deed } from './strangers.ts'
+import { found, listed, makeThings, memberKind, ownerKind, worldScope, type Disks, type Thing } from './things.ts'
 
-export const worldScope = 'lying:one' as ScopeId
 /** Named as one that shares this machine's clock, so that the margin of sweeps is 5 s. */
 export const providerName = 'process'
-const ownerKind = 'box'
-const memberKind = 'disk'
-export const createDeadlineMs = 60_000
+const createDeadlineMs = 60_000
 const pageSize = 2
-
-/** One thing in the cloud, with the truth about it. */
-export interface Thing {
-  resource: ResourceIdentity
-  /** `ours`: an attempt of ours made it; `copy`: somebody copied one of ours, tags and all; `stranger`: it has a name of ours, and nothing else. */
-  maker: 'ours' | 'copy' | 'stranger'
-  /** Of the attempt that truly made it; null: none of ours did. */
-  token: string | null
-  ref: string
-  tags: { ref: string | null; installation: string | null; attempt: string | null; mac: string | null }
-  readable: boolean
-  labels: Record<string, string>
-  name: string
-  attachedTo: string[]
-  /** With its machine goes what is attached to it. */
-  cascades: boolean
-  existsAt: number
-  visibleAt: number
-  /** null: nobody has ended it. */
-  endsAt: number | null
-  /** Whose deed its end was. */
-  endedBy: 'engine' | 'stranger' | null
-}
 
 export interface Nature {
   /** How often a call is answered otherwise than plainly, in a hundred. */
   lies: number
   visibilitySeconds: number
-  /** Does a machine come with a disk of its own? */
-  disks: 'none' | 'cascade' | 'left behind'
+  disks: Disks
   /** How much later than its call a create may surface; beyond the deadline, or beyond the visibility when its caller is dead, is against the contract. */
   lateMs: number
 }
@@ -67,13 +39,14 @@ export interface LyingCloud {
   exists(thing: Thing): boolean
   byImmutableId(id: string): Thing | undefined
   /** What others do. @returns false: there is nothing to do it to */
-  meddle(deed: 'copy' | 'end' | 'reuse-name' | 'hide-tags' | 'show-tags'): boolean
+  meddle(deed: Deed): boolean
 }
 
 /** @param now ms, the time of the store */
 export const lyingCloud = (chance: Chance, nature: Nature, now: () => number): LyingCloud => {
-  const things: Thing[] = []
-  let serial = 0
+  const account = makeThings(nature.disks, now)
+  const { all: things, exists, visible, living, byImmutableId, end } = account
+  const meddle = makeStrangers(chance, account, now)
   let calmed = false
   /** Calls that hang, until the line is cut. */
   const hung: ((error: Error) => void)[] = []
@@ -81,82 +54,8 @@ export const lyingCloud = (chance: Chance, nature: Nature, now: () => number): L
   const visibilityMs = nature.visibilitySeconds * 1000
   const lies = (): boolean => !calmed && chance.chance(nature.lies)
   const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-  const exists = (thing: Thing): boolean => thing.existsAt <= now() && (thing.endsAt === null || thing.endsAt > now())
-  const living = (): Thing[] => things.filter(exists)
-  const byImmutableId = (id: string): Thing | undefined => things.find((thing) => thing.resource.immutableId === id)
-
-  const add = (thing: Omit<Thing, 'endsAt' | 'endedBy' | 'readable'>): Thing => {
-    const made: Thing = { ...thing, readable: true, endsAt: null, endedBy: null }
-    things.push(made)
-    return made
-  }
-  const identity = (kind: string, nativeId: string, location: string): ResourceIdentity => ({
-    scope: worldScope,
-    location,
-    kind,
-    nativeId,
-    immutableId: `#${++serial}`,
-    facts: {},
-  })
-  const make = (request: CreateRequest, delayMs: number): Thing => {
-    const before = things.find((thing) => thing.token === request.attemptToken && thing.resource.kind === ownerKind)
-    if (before) return before
-    const existsAt = now() + delayMs
-    const base = {
-      maker: 'ours' as const,
-      token: request.attemptToken,
-      ref: request.ref,
-      tags: { ref: request.ref, installation: request.installation, attempt: request.attemptToken, mac: request.mac },
-      labels: request.labels,
-      name: request.name,
-      cascades: nature.disks === 'cascade',
-      existsAt,
-      visibleAt: existsAt + (calmed ? 0 : chance.pick(visibilityMs + 1)),
-    }
-    const machine = add({
-      ...base,
-      resource: identity(ownerKind, `${request.ref}-${request.attemptNumber}`, request.location),
-      attachedTo: [],
-    })
-    if (nature.disks !== 'none')
-      add({
-        ...base,
-        resource: identity(memberKind, `${machine.resource.nativeId}-disk`, request.location),
-        attachedTo: [machine.resource.nativeId],
-      })
-    return machine
-  }
-  const end = (thing: Thing, delayMs: number, by: NonNullable<Thing['endedBy']>): void => {
-    thing.endsAt = now() + delayMs
-    thing.endedBy = by
-    for (const other of things) {
-      if (other === thing || !other.attachedTo.includes(thing.resource.nativeId) || other.maker !== thing.maker) continue
-      if (other.cascades && other.endsAt === null) Object.assign(other, { endsAt: thing.endsAt, endedBy: by })
-      other.attachedTo = other.attachedTo.filter((id) => id !== thing.resource.nativeId)
-    }
-  }
-
-  const found = (thing: Thing): FoundResource => ({
-    resource: thing.resource,
-    tags: thing.readable ? thing.tags : { ref: null, installation: null, attempt: null, mac: null },
-    fixedAttemptToken: thing.token,
-    providerState: thing.endsAt === null ? 'running' : 'terminating',
-    existence: thing.endsAt === null ? 'exists' : 'going',
-    labels: thing.readable ? thing.labels : null,
-    reportOnly: null,
-    name: thing.name,
-    attachedTo: [...thing.attachedTo],
-  })
-  const listed = (thing: Thing): ListedResource => ({
-    ...found(thing),
-    name: thing.name,
-    createdAt: thing.existsAt,
-    labels: thing.readable ? thing.labels : null,
-    attachedTo: [...thing.attachedTo],
-    reportOnly: null,
-  })
-  const visible = (thing: Thing): boolean => exists(thing) && thing.visibleAt <= now()
-
+  const make = (request: CreateRequest, delayMs: number): Thing =>
+    account.make(request, delayMs, calmed ? 0 : chance.pick(visibilityMs + 1))
   const created = (machine: Thing): CreateOutcome => ({ kind: 'created', resource: machine.resource, ready: true })
   const create = async (request: CreateRequest): Promise<CreateOutcome> => {
     if (!lies()) return created(make(request, 0))
@@ -313,62 +212,6 @@ export const lyingCloud = (chance: Chance, nature: Nature, now: () => number): L
     for (const page of pages.slice(0, fails)) yield { type: 'page', location, kind, resources: page.map(listed) }
     if (how === 'repeats' && pages[0]) yield { type: 'page', location, kind, resources: pages[0].map(listed) }
     yield state(how === 'partial' ? 'partial' : 'complete', Math.max(1, fails))
-  }
-
-  const some = (which: (thing: Thing) => boolean): Thing | undefined => {
-    const fitting = things.filter(which)
-    return fitting.length === 0 ? undefined : chance.of(fitting)
-  }
-  const meddle: LyingCloud['meddle'] = (deed) => {
-    switch (deed) {
-      case 'copy': {
-        const original = some((thing) => thing.maker === 'ours' && thing.readable)
-        if (!original) return false
-        const { kind, nativeId, location } = original.resource
-        const at = now()
-        add({
-          ...original,
-          maker: 'copy',
-          token: null,
-          resource: identity(kind, `${nativeId}-copy-${serial}`, location),
-          attachedTo: [],
-          existsAt: at,
-          visibleAt: at,
-        })
-        return true
-      }
-      case 'end': {
-        const one = some((thing) => exists(thing) && thing.endsAt === null)
-        if (one) end(one, 0, 'stranger')
-        return one !== undefined
-      }
-      case 'reuse-name': {
-        const gone = some((thing) => thing.endsAt !== null && thing.endsAt <= now())
-        const taken = gone && living().some((thing) => thing.resource.nativeId === gone.resource.nativeId)
-        if (!gone || taken) return false
-        const { kind, nativeId, location } = gone.resource
-        const at = now()
-        // With or without the tags of what had the name before.
-        const tags = chance.chance(50) ? gone.tags : { ref: null, installation: null, attempt: null, mac: null }
-        add({
-          ...gone,
-          maker: 'stranger',
-          token: null,
-          tags,
-          resource: identity(kind, nativeId, location),
-          attachedTo: [],
-          existsAt: at,
-          visibleAt: at,
-        })
-        return true
-      }
-      case 'hide-tags':
-      case 'show-tags': {
-        const one = some((thing) => exists(thing) && thing.readable === (deed === 'hide-tags'))
-        if (one) one.readable = deed === 'show-tags'
-        return one !== undefined
-      }
-    }
   }
 
   const provider: Provider = {

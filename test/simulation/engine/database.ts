@@ -72,6 +72,11 @@ const triggers = [
     'I9',
     "'instance ' || old.id || ' was terminated and became ' || new.state",
   )}`,
+  `create trigger world_revives_removal after update of state on removals ${when(
+    "old.state = 'gone' and new.state <> 'gone'",
+    'I9',
+    "'removal ' || old.id || ' was gone and became ' || new.state",
+  )}`,
   `create trigger world_rewrites_audit after update of body, kind, at on audit ${when('1', 'I7', "'audit record ' || old.id || ' was rewritten'")}`,
   `create trigger world_drops_audit before delete on audit ${when('1', 'I7', "'audit record ' || old.id || ' was deleted'")}`,
   ...queues.flatMap((table) => [

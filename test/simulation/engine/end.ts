@@ -1,6 +1,7 @@
 /** The end of a world: it settles, and then everything that is left must be accounted for. */
-import { type Thing, worldScope, providerName } from './cloud.ts'
+import { providerName } from './cloud.ts'
 import { nextDueAt } from './database.ts'
+import { worldScope, type Thing } from './things.ts'
 import type { World } from './world.ts'
 
 const mostLeaps = 120

@@ -2,6 +2,7 @@
  * The life of one engine, as a process has it: it may end between any two steps, and then no more of its calls reach the store or the provider, and none
  * that were under way come back to it; and it may stand still, and go on later as if nothing had been.
  */
+import { sql } from 'kysely'
 import type { Session, Store, Tx } from '../../../src/store/store.ts'
 import type { Gate } from './database.ts'
 
@@ -117,7 +118,7 @@ export class MortalStore implements Store {
         entered = true
         this.#gate.entered()
         this.#life.mustLive()
-        await tx.db.executeQuery({ sql: 'update world set who = ?', parameters: [this.who], query: rawNode, queryId } as never)
+        await sql`update world set who = ${this.who}`.execute(tx.db)
         return body(tx)
       })
       .finally(() => {
@@ -133,7 +134,3 @@ export class MortalStore implements Store {
 
   async close(): Promise<void> {}
 }
-
-// What Kysely wants of a compiled query; the connection reads text and parameters only.
-const rawNode = { kind: 'RawNode', sqlFragments: [], parameters: [] }
-const queryId = { queryId: 'world' }

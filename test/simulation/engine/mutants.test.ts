@@ -12,9 +12,9 @@ beforeAll(async () => {
 afterAll(() => database.close())
 
 describe('generated worlds find out who', () => {
-  for (const { breaks, who, mutant } of mutants)
+  for (const { breaks, who, mutant, from = 1 } of mutants)
     it(`${who} (${breaks})`, { timeout: 600_000 }, async () => {
-      for (let seed = 1; seed <= mutantDiesWithin; seed++) {
+      for (let seed = from; seed < from + mutantDiesWithin; seed++) {
         const told = await playWorld(database, seed, mutant)
         if (told.violations.some(({ invariant }) => invariant === breaks)) return
       }

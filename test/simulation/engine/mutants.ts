@@ -50,6 +50,8 @@ const taggedIsMade = <R extends FoundResource | ListedResource>(one: R): R => ({
 export interface Named {
   breaks: string
   who: string
+  /** Where to begin: worlds before it let it pass when it was written. */
+  from?: number
   mutant: Mutant
 }
 
@@ -69,6 +71,7 @@ export const mutants: readonly Named[] = [
   {
     breaks: 'I3',
     who: 'does not compare the fence',
+    from: 46,
     mutant: {
       store: between((query, go) => {
         const pair = `(id, lock_fence) in (select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each(?)) and lock_owner is not null`
@@ -76,7 +79,7 @@ export const mutants: readonly Named[] = [
       }),
     },
   },
-  { breaks: 'I3', who: 'stood still, and takes its lock for its own all the same', mutant: { monotonic: 'stands' } },
+  { breaks: 'I3', who: 'stood still, and takes its lock for its own all the same', from: 69, mutant: { monotonic: 'stands' } },
   {
     breaks: 'I4',
     who: 'writes by the wall clock',
@@ -115,6 +118,7 @@ export const mutants: readonly Named[] = [
   {
     breaks: 'leak',
     who: 'takes a lost answer for a refusal',
+    from: 64,
     mutant: {
       provider: (provider) => ({
         ...provider,

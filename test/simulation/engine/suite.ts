@@ -10,7 +10,7 @@ const worlds = Number(process.env['LEASEHOLD_WORLDS'] ?? (process.env['CI'] === 
 /** One world alone, with all that its engines say. */
 const replayed = process.env['LEASEHOLD_WORLD_SEED']
 /** Of a test, in ms a world; the machine may be busy with others. */
-const patienceMs = 1_500
+const patienceMs = 3_000
 
 const tell = (fields: object, message: string): void => console.log(message, JSON.stringify(fields))
 const aloud: Log = { debug: tell, info: tell, warn: tell, error: tell }

@@ -4,9 +4,10 @@
  */
 import type { CreateRequest, Provider, ResourceIdentity } from '../../../src/providers/contract.ts'
 import { heldBy, resourceKey, type HoldFacts } from '../../../src/model/removal.ts'
-import { type LyingCloud, worldScope } from './cloud.ts'
+import type { LyingCloud } from './cloud.ts'
 import type { Violation, WorldDatabase } from './database.ts'
 import type { Life } from './life.ts'
+import { worldScope } from './things.ts'
 
 export interface Watch {
   violations: Violation[]
