@@ -199,7 +199,16 @@ export const listingConformance = (name: string, setup: () => Promise<Conformanc
     })
 
     // Where tags are read from the process itself they can't be hidden, so there is nothing to show.
-    if (traits.tagsCanHide)
+    if (traits.tagsCanHide) {
+      it('a machine whose tags can not be read, made with a token as ours are, so that a look for a ref never says that there is none (I5, case I2)', async () => {
+        const { request, resource } = await make()
+        await world.hideTags?.(resource)
+        expect(await provider.find(request.ref as Ref, world.config, context())).toMatchObject({ kind: 'incomplete' })
+        // The twin: without it the answer is whole again.
+        await removeForGood(resource)
+        expect(await provider.find(request.ref as Ref, world.config, context())).toMatchObject({ kind: 'complete', found: [] })
+      })
+
       it('unreadable tags as null, and not as none (case I2)', async () => {
         const { resource } = await make()
         await world.hideTags?.(resource)
@@ -207,6 +216,7 @@ export const listingConformance = (name: string, setup: () => Promise<Conformanc
         const hidden = resources.find((one) => one.resource.immutableId === resource.immutableId)
         expect(hidden).toMatchObject({ labels: null, tags: { ref: null, installation: null, attempt: null } })
       })
+    }
 
     it('everything of many, each once, over several pages (case J1, J2)', async () => {
       const ref = letterFirst(12) as Ref

@@ -10,6 +10,7 @@ import { plans } from './0005-plans.ts'
 import { findings } from './0006-findings.ts'
 import { installation } from './0007-installation.ts'
 import { groups } from './0008-groups.ts'
+import { fair } from './0009-fair.ts'
 
 export interface Migration {
   number: number
@@ -18,4 +19,4 @@ export interface Migration {
   statements: string[]
 }
 
-export const migrations: readonly Migration[] = [first, sweeps, coverage, seal, plans, findings, installation, groups]
+export const migrations: readonly Migration[] = [first, sweeps, coverage, seal, plans, findings, installation, groups, fair]
