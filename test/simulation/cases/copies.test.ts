@@ -130,7 +130,8 @@ eachStore('a ledger that is older than the world', (open, database) => {
     await one.lease()
     const view = await rotateKey(one.engine.context, root, { reason: 'a test' })
     const lost = await one.lease()
-    const [, newest] = view.keys
+    // Both may be of the same millisecond.
+    const newest = view.keys.find((key) => key.retiredAt === null)
     expect(tagsOf(one, lost.cloudID)['leasehold_mac']).toContain(`1-${newest?.id}-`)
     await forget(one.store, lost)
     await one.store.write(async ({ db }) => {
@@ -216,7 +217,8 @@ eachStore('keyed tags', (open) => {
     expect(tagsOf(one, orphan.cloudID)['leasehold_mac']).toBe(makeMac(key as NonNullable<typeof key>, claim))
     expect(attempt.mac_key).toBe(key?.id)
     await rotateKey(one.engine.context, root, { reason: 'somebody left' })
-    expect((await one.store.read(listKeys)).map((row) => row.retired_at === null)).toEqual([false, true])
+    expect((await one.store.read(listKeys)).filter((row) => row.retired_at === null)).toHaveLength(1)
+    expect((await one.store.read(currentKey))?.id).not.toBe(key?.id)
     await sweepOut(one)
     await one.gone(orphan.cloudID)
   })
