@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { eventCodes, eventText, findingCodes, type EventCode, type EventPayload } from '../src/model/codes.ts'
 import { environmentOf, resolveConfig, settingNames, shownValue, type SettingName } from '../src/model/config.ts'
 import { errorCodes } from '../src/model/errors.ts'
+import { sweepVariables } from '../src/model/sweep-settings.ts'
 
 /** Payloads that between them show every text of a code. The type makes a new code or field without a sample an error. */
 const samples: { [C in EventCode]: readonly [EventPayload<C>, ...EventPayload<C>[]] } = {
@@ -65,6 +66,13 @@ const samples: { [C in EventCode]: readonly [EventPayload<C>, ...EventPayload<C>
     { reason: 'looking into a failure', until: '2026-01-31T12:00:00.000Z' },
   ],
   'hold.removed': [{}],
+  'installation.stopped': [
+    { scope: '*', why: 'its file is not the one that was used last: it was copied or restored' },
+    { scope: 'machine:0f3a', why: 'a listing shows 1 resource of ours with a ref that no project here knows' },
+  ],
+  'installation.adopted': [{ epoch: 18, reason: 'restored after the disk of the old machine failed' }],
+  'installation.forked': [{ from: 'k3f9a1bc', to: 'p7d2e4xy', reason: 'a copy for trying the new version' }],
+  'installation.key-rotated': [{ key: 'q4w8e1', reason: 'somebody left' }],
   'sweep.let-pass': [
     { why: 'of 40 refs that the ledger says exist only 3 were seen or proved absent', reason: 'the account was emptied on purpose' },
   ],
@@ -115,6 +123,16 @@ const settings: Record<SettingName, { flag: string | null; text: string }> = {
     text: 'How many per cent of the groups of ours in an account one sweep may take back without a person; one removal is always allowed.',
   },
   limitPerDay: { flag: null, text: 'How many removals sweeps may begin in one account in 24 h without a person.' },
+  maxLeasesPerProject: {
+    flag: null,
+    text: 'How many live leases a project may have. One more is refused with 429 `cap_reached`, which says what to wait for. Not set: any number.',
+  },
+  maxLeasesPerOwner: {
+    flag: null,
+    text: 'How many live leases one owner (the name of a token) may have in a project. Not set: any number.',
+  },
+  maxCreatesPerProject: { flag: null, text: 'How many creates of a project may be under way at once. Not set: any number.' },
+  maxCreatesPerOwner: { flag: null, text: 'How many creates of one owner in a project may be under way at once. Not set: any number.' },
   fourEyes: { flag: null, text: 'On: nobody approves a plan that they made themselves.' },
   project: { flag: '--project', text: 'The project of new leases. Not set: the project of the token, else `default`.' },
 }
@@ -217,6 +235,20 @@ have hidden it. A key without a value is the default. A relative \`data\` is rel
     port: 7500
     data: ./state
 
+## Sweeps
+
+These are variables of the environment that \`serve\` is started in, and no keys of the file. \`leasehold config\` shows what \`serve\` would take from the shell
+that it is run in, \`leasehold status\` what a running coordinator has. \`<PROVIDER>\` is the provider's name in capitals: \`PROCESS\`, \`SIMULATED\`. A
+provider's own variable goes before that of all.
+
+${table(
+  ['environment', 'default', 'what it is'],
+  sweepVariables(['<provider>']).map((one) => [code(one.name.replace('__PROVIDER__', '_<PROVIDER>_')), one.fallback, one.text]),
+)}
+What sweeps may take back without a person are keys of the file: \`limitPerSweep\`, \`limitSharePercent\`, \`limitPerDay\` and \`fourEyes\`.
+
+A variable that begins with \`LEASEHOLD_\` and is read by nothing is probably misspelt: \`serve\`, \`config\` and \`doctor\` warn of it with the nearest name.
+
 ## Other variables
 
 | variable | what it does |
@@ -224,6 +256,7 @@ have hidden it. A key without a value is the default. A relative \`data\` is rel
 | \`XDG_STATE_HOME\` | where the data folder is by default |
 | \`XDG_CACHE_HOME\` | where Node's compiled code is kept: \`leasehold/compiled\` in it, else in \`~/.cache\` |
 | \`NO_COLOR\` | no colours, also on a terminal |
+| \`LEASEHOLD_NODE\` | for a checkout: the Node.js that \`bin/leasehold\` begins with |
 | \`LEASEHOLD_PROCESS_MODE\` | for \`serve\`: the \`mode\` of \`process\` backends that set none (see [providers](providers.md)) |
 
 Inside a box these are set: \`LEASEHOLD_LEASE_TOKEN\` (may beat and release this lease, nothing else), \`LEASEHOLD_LEASE_ID\`, and the tags \`LEASEHOLD_REF\`,

@@ -54,7 +54,7 @@ export const createErrorHandler =
         'www-authenticate',
         request.headers.authorization === undefined ? 'Bearer realm="leasehold"' : 'Bearer realm="leasehold", error="invalid_token"',
       )
-    if (refusal.code === 'rate_limited' || refusal.code === 'database_unavailable')
+    if (refusal.status === 429 || refusal.code === 'database_unavailable')
       reply.header('retry-after', String(Number(refusal.details['retryAfterSeconds'] ?? 2)))
     // After the details, so that none of them can take the place of the code.
     reply.code(refusal.status).send({ ...refusal.details, error: refusal.code, message: refusal.message })

@@ -14,6 +14,7 @@ import { createErrorHandler, largestBody, rawBadRequest } from './errors.ts'
 import { createHostCheck } from './host-check.ts'
 import { describeApi } from './openapi.ts'
 import { adminLeaseRoutes } from './routes/admin-leases.ts'
+import { installationRoutes } from './routes/installation.ts'
 import { leaseRoutes } from './routes/leases.ts'
 import { backendRoutes, projectRoutes } from './routes/projects.ts'
 import { readRoutes } from './routes/reads.ts'
@@ -25,6 +26,7 @@ import { removalRoutes } from './routes/removals.ts'
 import { sweepRoutes } from './routes/sweeps.ts'
 import { tokenRoutes } from './routes/tokens.ts'
 import { Access, Lease } from './schemas/leases.ts'
+import { installationComponents } from './schemas/installation.ts'
 import { planComponents } from './schemas/plans.ts'
 import { removalComponents } from './schemas/removals.ts'
 import { auditComponents } from './schemas/audit.ts'
@@ -171,7 +173,16 @@ export const createApi = async (options: ApiOptions): Promise<Api> => {
     strictTransportSecurity: false,
   })
   await describeApi(app, version)
-  for (const schema of [Lease, Access, ...shared, ...sweepComponents, ...auditComponents, ...planComponents, ...removalComponents])
+  for (const schema of [
+    Lease,
+    Access,
+    ...shared,
+    ...sweepComponents,
+    ...auditComponents,
+    ...planComponents,
+    ...removalComponents,
+    ...installationComponents,
+  ])
     app.addSchema(schema)
   addFirstLook(app, host)
   const forgetTokens = addSignIn(app, context)
@@ -191,6 +202,7 @@ export const createApi = async (options: ApiOptions): Promise<Api> => {
     backendRoutes,
     holdRoutes,
     freezeRoutes,
+    installationRoutes,
     sweepRoutes,
     planRoutes,
     removalRoutes,

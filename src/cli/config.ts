@@ -1,11 +1,13 @@
 /** `leasehold config`: every setting, its value and where it comes from. Secrets are `***`. */
 import { Option, type Command } from 'commander'
+import { unknownVariables, unknownVariableText } from '../model/environment.ts'
 import { environmentOf, settingNames, shownValue } from '../model/config.ts'
 import { act, type Cli } from './support/cli.ts'
 import { messageOf } from './support/errors.ts'
 import { examples, withConnection, withJson } from './support/options.ts'
 import { providerNames } from './support/provider-names.ts'
 import { findCoordinator, findToken } from './support/session.ts'
+import { whoseSweeps } from './support/sweep-whose.ts'
 import { readSweepSettings, sweepRows } from './support/sweep-config.ts'
 
 interface Row {
@@ -47,10 +49,9 @@ export const define = (command: Command, cli: Cli): void => {
       return row
     })
     const sweeps = readSweepSettings(cli.io.environment, providerNames, true)
+    for (const one of unknownVariables(cli.io.environment, providerNames)) cli.warn(unknownVariableText(one))
     if (flags['json'] !== true && coordinator !== null)
-      cli.warn(
-        'the sweep settings are those of this shell; a running coordinator has those of its own: leasehold sweeps, or leasehold explain PROJECT/BACKEND',
-      )
+      cli.warn(await whoseSweeps({ url: coordinator.url, origin: coordinator.origin, token: token?.token ?? null }, sweeps))
     const refused = flags['allowZeroGrace'] === true ? null : problemOf(() => readSweepSettings(cli.io.environment, providerNames, false))
     if (refused !== null) cli.warn(`serve refuses to start: ${refused}`)
     cli.list(

@@ -2,12 +2,14 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { Settings } from '../model/config.ts'
+import { unknownVariables, unknownVariableText } from '../model/environment.ts'
 import type { DoctorCheck } from '../model/wire.ts'
 import { openClaims } from '../store/claims.ts'
 import { act, type Cli } from './support/cli.ts'
 import { CliError, exitCodes, messageOf } from './support/errors.ts'
 import { ApiError } from './support/http.ts'
 import { examples, withConnection, withJson } from './support/options.ts'
+import { providerNames } from './support/provider-names.ts'
 import { connect, readAdminToken } from './support/session.ts'
 import { stateStyle } from './support/text.ts'
 
@@ -16,7 +18,7 @@ export const define = (command: Command, cli: Cli): void => {
   examples(command, 'doctor', 'doctor --json')
   act(command, async (flags) => {
     const settings = await cli.settings(flags)
-    const checks = [...localChecks(settings), ...(await coordinatorChecks(settings))]
+    const checks = [...localChecks(settings), environmentCheck(cli), ...(await coordinatorChecks(settings))]
     if (checks.some(({ level }) => level === 'error')) cli.exitCode = exitCodes.failure
     cli.list(
       flags,
@@ -38,6 +40,13 @@ const localChecks = (settings: Settings): DoctorCheck[] => [
   tokenCheck(settings.data.value),
   claimsCheck(settings.data.value),
 ]
+
+const environmentCheck = (cli: Cli): DoctorCheck => {
+  const name = 'local environment'
+  const unknown = unknownVariables(cli.io.environment, providerNames)
+  if (unknown.length === 0) return good(name, 'every LEASEHOLD_ variable of this shell is read by something')
+  return { name, level: 'warning', message: unknown.map(unknownVariableText).join('; '), remedy: 'correct it, or take it out' }
+}
 
 const dataCheck = (folder: string): DoctorCheck => {
   const name = 'local data folder'

@@ -17,14 +17,15 @@ export const define = (command: Command, cli: Cli): void => {
     .option('-f, --follow', 'stay and print what comes; with --json one object per line')
     .option('--target <id|name>', 'only about this; it may be gone long since')
     .option('--after <seq>', 'only what came after this one', wholeNumber(0))
-    .option('--limit <n>', 'at most so many', wholeNumber(1))
+    .option('--limit <n>', 'at most so many: without --after the newest, with it the next', wholeNumber(1))
   withJson(withConnection(command))
-  examples(command, 'events --target brave-otter', 'events --follow', 'events --after 1200 --json')
+  examples(command, 'events --target brave-otter', 'events --follow', 'events --limit 20', 'events --after 1200 --json')
   act(command, async (flags) => {
     const { client } = await cli.session(flags)
     const limit = (flags['limit'] as number | undefined) ?? Number.POSITIVE_INFINITY
     if (flags['follow']) return await follow(cli, client, flags, limit)
-    const all = await readAll(client, flags, limit)
+    const newest = flags['after'] === undefined && limit < Number.POSITIVE_INFINITY
+    const all = newest ? await readNewest(client, flags, limit) : await readAll(client, flags, limit)
     if (all.length === 0) await requireKnown(client, flags)
     if (!flags.json && all.length > 0) return cli.io.out(all.map((event) => line(cli, event)).join(''))
     cli.list(flags, all, [], 'no events')
@@ -66,6 +67,21 @@ const readAll = async (client: Client, flags: Flags, limit: number): Promise<Eve
     // A page without events may still have moved on, past events of other targets.
     if (page.events.length === 0 && page.after <= after) break
     after = page.after
+  }
+  return all
+}
+
+/** Page by page backwards, and then in the order of time. */
+const readNewest = async (client: Client, flags: Flags, limit: number): Promise<EventView[]> => {
+  const all: EventView[] = []
+  for (let before: number | 'newest' = 'newest'; all.length < limit;) {
+    const most = Math.min(limit - all.length, pageSize)
+    const query: Record<string, string | number> = { before, limit: most, target: flags['target'] as string }
+    const page: { events: EventView[] } = await client.get('/v1/events', { query })
+    const [first] = page.events
+    if (!first) break
+    all.unshift(...page.events)
+    before = first.seq
   }
   return all
 }

@@ -89,6 +89,7 @@ const defineAdd = (command: Command, cli: Cli): void => {
     const targetID = targetType === 'lease' && !isLeaseId(target) ? (await getLease(client, target)).id : target
     const body = { targetType, targetID, reason: flags['reason'], ...(flags['for'] === undefined ? {} : { durationSeconds: flags['for'] }) }
     const { hold } = (await client.call<{ hold: HoldView }>('POST', '/v1/holds', { body })).body
+    if (hold.warning !== undefined) cli.warn(hold.warning)
     cli.show(
       flags,
       hold,

@@ -4,25 +4,32 @@ import type { InstanceView } from '../model/wire.ts'
 import { act, type Cli } from './support/cli.ts'
 import { segment } from './support/http.ts'
 import { examples, wholeNumber, withConnection, withJson } from './support/options.ts'
+import { reportQuery, sayUnknown, unknownColumn, withReportFilters } from './support/report-options.ts'
 import { relative, stateStyle } from './support/text.ts'
 
 export const define = (command: Command, cli: Cli): void => {
   command
     .argument('[id|ref]')
     .option('--state <state>', 'only this state: pending, provisioning, idle, busy, terminating, terminated')
-    .option('--project <project>', 'only of this project')
     .option('--limit <n>', 'at most so many (default 100)', wholeNumber(1, 500))
+  withReportFilters(command, 'made')
   withJson(withConnection(command))
-  examples(command, 'instances', 'instances --state busy --json', 'instances in_0190f3c2a1b47d4c8e5f60718293a4b5')
+  examples(
+    command,
+    'instances',
+    'instances --state busy --json',
+    'instances --owner ann --older-than 1d',
+    'instances in_0190f3c2a1b47d4c8e5f60718293a4b5',
+  )
   act(command, async (flags, identifier) => {
-    const { project, ...rest } = flags
+    const { project: _, ...rest } = flags
     const { client } = await cli.session(rest)
     if (identifier !== undefined) {
       const { instance } = await client.get<{ instance: InstanceView }>(`/v1/instances/${segment(identifier)}`)
       cli.show(flags, instance, () => describe(cli, instance))
       return
     }
-    const query = { state: flags['state'] as string, project: project as string, limit: flags['limit'] as number }
+    const query = { ...reportQuery(flags), state: flags['state'] as string, limit: flags['limit'] as number }
     const { instances } = await client.get<{ instances: InstanceView[] }>('/v1/instances', { query })
     const now = cli.io.now()
     cli.list(
@@ -43,9 +50,11 @@ export const define = (command: Command, cli: Cli): void => {
         { title: 'RESOURCE', cell: (one) => one.cloudID },
         { title: 'CREATED', cell: (one) => relative(one.createdAt, now) },
         { title: 'CHANGED', cell: (one) => relative(one.changedAt, now) },
+        ...unknownColumn(instances),
       ],
       'no instances',
     )
+    sayUnknown(cli, instances)
   })
 }
 

@@ -71,6 +71,12 @@ const entries: readonly Entry[] = [
   { name: 'hold', summary: 'add, list or remove holds: "not this"', group: operating, load: () => import('./hold.ts') },
   { name: 'freeze', summary: 'stop every removal, or those of one scope', group: operating, load: () => import('./freeze.ts') },
   { name: 'unfreeze', summary: 'let removals go on', group: operating, load: () => import('./unfreeze.ts') },
+  {
+    name: 'installation',
+    summary: 'show which database this is; adopt or fork a copied or restored one',
+    group: operating,
+    load: () => import('./installation.ts'),
+  },
   { name: 'project', summary: 'create, list or delete projects', group: operating, load: () => import('./project.ts') },
   { name: 'backend', summary: 'add, list or remove backends', group: operating, load: () => import('./backend.ts') },
   { name: 'token', summary: 'create, list or revoke tokens', group: operating, load: () => import('./token.ts') },

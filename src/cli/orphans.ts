@@ -5,6 +5,7 @@ import type { FindingView } from '../model/wire.ts'
 import { act, type Cli } from './support/cli.ts'
 import { usageError } from './support/errors.ts'
 import { examples, withConnection, withJson } from './support/options.ts'
+import { reportQuery, sayUnknown, unknownColumn, withReportFilters } from './support/report-options.ts'
 import { relative, stateStyle } from './support/text.ts'
 
 const codes: readonly FindingCode[] = [
@@ -29,19 +30,19 @@ export const define = (command: Command, cli: Cli): void => {
     .option('--all', 'resolved ones too')
     .option('--code <code>', `only ${codes.join(', ')}`)
     .option('--backend <backend>', 'only of this backend')
-    .option('--project <project>', 'only of this project')
+  withReportFilters(command, 'first seen')
   withJson(withConnection(command))
-  examples(command, 'orphans', 'orphans --code contradiction', 'orphans --all --json')
+  examples(command, 'orphans', 'orphans --code contradiction', 'orphans --owner ann --older-than 2h', 'orphans --all --json')
   act(command, async (flags) => {
     const code = flags['code'] as string | undefined
     if (code !== undefined && !codes.some((one) => one === code)) throw usageError(`--code must be one of ${codes.join(', ')}`)
-    const { project, ...rest } = flags
+    const { project: _, ...rest } = flags
     const { client } = await cli.session(rest)
     const query = {
+      ...reportQuery(flags),
       state: flags['all'] === true ? undefined : 'open',
       code: code ?? codes.join(','),
       backend: flags['backend'] as string | undefined,
-      project: project as string | undefined,
       limit: 500,
     }
     const { findings } = await client.get<{ findings: FindingView[] }>('/v1/findings', { query })
@@ -59,10 +60,12 @@ export const define = (command: Command, cli: Cli): void => {
         { title: 'TIMES', cell: (one) => one.timesSeen, align: 'right' },
         { title: 'QUARANTINE', cell: (one) => quarantine(one, now) },
         { title: 'ELIGIBLE', cell: (one) => relative(one.quarantine?.eligibleAt, now) },
+        ...unknownColumn(findings),
         { title: 'MESSAGE', cell: (one) => one.message },
       ],
       'no findings of sweeps',
     )
+    sayUnknown(cli, findings)
     if (findings.length === 500) cli.warn('only the 500 that were seen last are shown; narrow it with --code, --backend or --project')
   })
 }

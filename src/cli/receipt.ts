@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { ReceiptView } from '../model/wire-audit.ts'
 import { act, type Cli } from './support/cli.ts'
+import { CliError } from './support/errors.ts'
 import { segment } from './support/http.ts'
 import { examples, withConnection, withJson } from './support/options.ts'
 import { receiptText } from './support/receipt-text.ts'
@@ -19,5 +20,9 @@ export const define = (command: Command, cli: Cli): void => {
         .map((line) => `${printable(line)}\n`)
         .join(''),
     )
+    if (!receipt.whole)
+      throw new CliError(
+        'this receipt proves nothing: audit records are missing, or were changed; "leasehold audit verify" shows where the chain breaks',
+      )
   })
 }

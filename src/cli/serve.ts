@@ -10,7 +10,7 @@ import { secret } from '../lib/ids.ts'
 import { tryFileLock } from '../store/claim-lock.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
-import { createLog } from '../telemetry/log.ts'
+import { createLog, type Logger } from '../telemetry/log.ts'
 import { createProviders } from './serve-providers.ts'
 import { packageVersion } from './support/version.ts'
 import { CliError, exitCodes, messageOf } from './support/errors.ts'
@@ -80,9 +80,22 @@ const withoutProvider = (provider: string): SweepSettings => {
   return { mode: of('off'), intervalMs: of(900_000), graceMs: of(900_000), reportEveryMs: of(86_400_000) }
 }
 
-/** Runs until a signal asks it to stop; calls in flight are let finish and their results recorded. */
-export const serve = async ({ settings, sweeps }: ServeOptions): Promise<void> => {
-  const log = createLog(settings.logLevel.value)
+/** Runs until a signal asks it to stop; calls in flight are let finish and their results recorded. After a fork of its database it begins anew. */
+export const serve = async (options: ServeOptions): Promise<void> => {
+  const log = createLog(options.settings.logLevel.value)
+  let port = options.settings.port.value
+  for (;;) {
+    const end = await serveOnce(options, port, log)
+    if (end.kind === 'signal') return
+    // Under the address that its clients know.
+    port = end.port
+    log.warn({}, 'the database was forked: the coordinator begins anew')
+  }
+}
+
+type End = { kind: 'signal' } | { kind: 'forked'; port: number }
+
+const serveOnce = async ({ settings, sweeps }: ServeOptions, wantedPort: number, log: Logger): Promise<End> => {
   const data = settings.data.value
   mkdirSync(data, { recursive: true, mode: 0o700 })
   chmodSync(data, 0o700)
@@ -100,6 +113,12 @@ export const serve = async ({ settings, sweeps }: ServeOptions): Promise<void> =
       sharePercent: settings.limitSharePercent.value,
       perDay: settings.limitPerDay.value,
     },
+    caps: {
+      leasesPerProject: settings.maxLeasesPerProject.value,
+      leasesPerOwner: settings.maxLeasesPerOwner.value,
+      createsPerProject: settings.maxCreatesPerProject.value,
+      createsPerOwner: settings.maxCreatesPerOwner.value,
+    },
     fourEyes: settings.fourEyes.value,
     sweepSettings: (provider) => sweeps.get(provider) ?? withoutProvider(provider),
   })
@@ -114,7 +133,7 @@ export const serve = async ({ settings, sweeps }: ServeOptions): Promise<void> =
     host: settings.host.value,
   })
   try {
-    await api.listen({ host: settings.host.value, port: settings.port.value })
+    await api.listen({ host: settings.host.value, port: wantedPort })
   } catch (error) {
     await engine.stop(0)
     await store.close()
@@ -122,8 +141,8 @@ export const serve = async ({ settings, sweeps }: ServeOptions): Promise<void> =
     const inUse = (error as { code?: string }).code === 'EADDRINUSE'
     throw new CliError(
       inUse
-        ? `port ${settings.port.value} on ${settings.host.value} is in use (${settings.port.origin}): stop what uses it, or choose another with --port`
-        : `could not listen on ${settings.host.value}:${settings.port.value}: ${messageOf(error)}`,
+        ? `port ${wantedPort} on ${settings.host.value} is in use (${settings.port.origin}): stop what uses it, or choose another with --port`
+        : `could not listen on ${settings.host.value}:${wantedPort}: ${messageOf(error)}`,
       exitCodes.failure,
     )
   }
@@ -137,13 +156,16 @@ export const serve = async ({ settings, sweeps }: ServeOptions): Promise<void> =
   )
   if (tokenFile !== null)
     log.info({}, `first start: the admin's token is in ${tokenFile}; the commands of this user on this machine find it by themselves`)
-  const signal = await new Promise<NodeJS.Signals>((resolve) => {
-    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => resolve(name))
-  })
-  log.info({ signal }, 'stopping: calls in flight are let finish')
+  const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  const asked = Promise.withResolvers<NodeJS.Signals>()
+  for (const name of names) process.once(name, asked.resolve)
+  const signal = await Promise.race([asked.promise, engine.forked.then(() => null)])
+  if (signal !== null) log.info({ signal }, 'stopping: calls in flight are let finish')
   await api.close()
   await engine.stop(stopGraceMs)
   await store.close()
   withdrawUrl(join(data, 'serve.url'), url)
   unlock()
+  for (const name of names) process.removeListener(name, asked.resolve)
+  return signal === null ? { kind: 'forked', port } : { kind: 'signal' }
 }

@@ -1,7 +1,10 @@
 /** `leasehold status [ID]`: one lease, or the coordinator itself. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
-import type { LeaseView, StatusView } from '../model/wire.ts'
+import { counted } from '../lib/counted.ts'
+import { briefDuration } from '../lib/duration.ts'
+import { circuitText } from '../model/sweep.ts'
+import type { LeaseView, StatusView, TroubleView } from '../model/wire.ts'
 import { keepClaims, settleAll } from './support/claim-keeper.ts'
 import { act, type Cli, type Flags } from './support/cli.ts'
 import { CliError, exitCodes, usageError } from './support/errors.ts'
@@ -80,6 +83,13 @@ const counts = (numbers: Record<string, number>): string =>
     .map(([state, count]) => `${count} ${state}`)
     .join(', ') || 'none'
 
+const troubleText = (one: TroubleView, nowMs: number): string =>
+  `${one.removalID} of ${one.name}${one.leaseID === null ? '' : ` (${one.leaseID})`}: ${one.error ?? 'no reason recorded'}${
+    one.state === 'gave-up'
+      ? '; nothing tries it any more'
+      : `; failed ${counted(one.failures, 'time')} in a row${one.retryAt === null ? '' : `, next try ${relative(one.retryAt, nowMs)}`}`
+  }`
+
 const describeCoordinator = (cli: Cli, url: string, status: StatusView): string => {
   const now = Date.parse(status.now)
   const head = cli.fields([
@@ -94,11 +104,25 @@ const describeCoordinator = (cli: Cli, url: string, status: StatusView): string 
     ['instances', counts(status.counts.instances)],
     ['removals', counts(status.counts.removals)],
     ['open findings', status.counts.findings],
+    [
+      'needs a person',
+      status.forPerson.length === 0
+        ? null
+        : `${status.forPerson.map((code) => `${status.findingsByCode[code] ?? 0} ${code}`).join(', ')}: leasehold findings --state open`,
+    ],
+    ...status.troubles.map((one): [string, string] => [one.state === 'gave-up' ? 'given up' : 'fails', printable(troubleText(one, now))]),
+    ...status.sweeps
+      .filter((one) => one.backends > 0)
+      .map((one): [string, string] => [
+        'sweeps',
+        `${printable(one.provider)}: ${one.canList ? `${one.mode} (${printable(one.origin)}), every ${briefDuration(one.intervalSeconds * 1000)}` : 'none: it can not list'}`,
+      ]),
     ['frozen', status.freezes.map(({ scope, reason }) => `${scope === '*' ? 'everything' : scope} (${reason})`).join(', ')],
-    ...status.circuits.map((one): [string, string] => [
-      'circuit',
-      `${printable(one.scope)}: ${one.failures} listings in a row failed${one.openUntil === null ? '' : `, left alone until ${one.openUntil} (${relative(one.openUntil, now)})`}: ${printable(one.error)}`,
+    ...status.stops.map((one): [string, string] => [
+      'stopped',
+      `removals in ${one.scope === '*' ? 'every scope' : printable(one.scope)}: ${printable(one.why)}; see "leasehold installation"`,
     ]),
+    ...status.circuits.map((one): [string, string] => ['circuit', printable(`${one.scope}: ${circuitText(one)}`)]),
   ])
   const replicas = cli.table(
     [

@@ -5,6 +5,7 @@ import { approve, approvedText } from './approve.ts'
 import { act, type Cli } from './support/cli.ts'
 import { exitCodes, usageError } from './support/errors.ts'
 import { examples, withConnection, withJson } from './support/options.ts'
+import { findingsForPerson, personText } from './support/person-text.ts'
 import { describePlan } from './support/plan-text.ts'
 import { describeSweep } from './support/sweep-text.ts'
 
@@ -75,7 +76,9 @@ export const define = (command: Command, cli: Cli): void => {
     const { sweeps } = (
       await client.call<{ sweeps: SweepView[] }>('POST', '/v1/sweeps', { body, deadlineMs: dryRun ? dryDeadlineMs : deadlineMs })
     ).body
-    cli.show(flags, sweeps, () => sweeps.map((one) => describeSweep(cli, one)).join('\n'))
+    // A sweep that is clean has nothing to do, and what it can't decide may stand all the same.
+    const standing = flags['json'] === true ? [] : await findingsForPerson(client, sweeps)
+    cli.show(flags, sweeps, () => `${sweeps.map((one) => describeSweep(cli, one)).join('\n')}${personText(cli, standing)}`)
     if (sweeps.some((one) => one.outcome === 'failed')) cli.exitCode = exitCodes.removalFailed
     else if (sweeps.some((one) => one.state === 'pending')) cli.exitCode = exitCodes.waitTimeout
   })

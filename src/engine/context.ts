@@ -2,8 +2,10 @@
 import type { InstallationRow } from '../store/installation.ts'
 import type { Store } from '../store/store.ts'
 import type { Provider } from '../providers/contract.ts'
+import type { AdmissionCaps } from '../model/admission.ts'
 import type { SweepSettings } from '../model/sweep-settings.ts'
 import type { LimitPolicy } from '../model/limits.ts'
+import type { Keyring } from './keyring.ts'
 import type { Signals } from './signals.ts'
 
 /** The part of a logger that the engine uses; telemetry is passed in, never imported. */
@@ -19,7 +21,9 @@ export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} }
 export interface EngineContext {
   store: Store
   providers: ReadonlyMap<string, Provider>
-  installation: InstallationRow
+  /** As it was when this process began: a fork makes it begin anew. */
+  installation: Pick<InstallationRow, 'installation_id' | 'secret'>
+  keyring: Keyring
   /** Names this process in locks. */
   replicaId: string
   log: Log
@@ -28,6 +32,8 @@ export interface EngineContext {
   sweepSettings(provider: string): SweepSettings
   /** How much sweeps may take back without a person (I8). */
   limits: LimitPolicy
+  /** How many leases and creates projects and owners may have. */
+  caps: AdmissionCaps
   /** Bars approving one's own plan. */
   fourEyes: boolean
   /** After a stall of this process: the deadlines that fell into it are moved first (decisions 1). Undefined when there was none. */

@@ -6,7 +6,9 @@ import { createAwake, type Awake } from './awake.ts'
 import type { EngineContext, Log } from './context.ts'
 import { expirePipeline } from './expire.ts'
 import { installationOf } from './installation.ts'
+import { createKeyring } from './keyring.ts'
 import { withFeed } from './feed.ts'
+import { createNewsroom } from './news.ts'
 import { createPipeline } from './pipeline.ts'
 import { provisionPipeline } from './provision.ts'
 import { removePipeline } from './remove.ts'
@@ -14,11 +16,13 @@ import { describeSelf, type Self } from './replica.ts'
 import { createRetention } from './retain.ts'
 import { createSealer } from './seal.ts'
 import { createSignals } from './signals.ts'
+import { noCaps, type AdmissionCaps } from '../model/admission.ts'
 import { defaultEventsTtlSeconds } from '../model/config.ts'
 import { defaultLimits, type LimitPolicy } from '../model/limits.ts'
 import { sweepSettings, type SweepSettings } from '../model/sweep-settings.ts'
 import { createEnrolment } from './sweep/enrol.ts'
 import { sweepPipeline } from './sweep/index.ts'
+import { createWhereabouts } from './whereabouts.ts'
 
 const defaultSweepSettings = (provider: string): SweepSettings => {
   const result = sweepSettings({}, provider, false)
@@ -35,6 +39,8 @@ export interface EngineOptions {
   sweepSettings?: (provider: string) => SweepSettings
   /** Default: those of decisions. */
   limits?: LimitPolicy
+  /** Default: none. */
+  caps?: AdmissionCaps
   fourEyes?: boolean
   /** How long events are kept, in ms; 0 or less: they are logged and not stored (orphans R86). Default: 30 days. */
   eventsTtlMs?: number
@@ -51,6 +57,8 @@ export interface Engine {
   /** Lets calls in flight finish and records their results, `graceMs` at most. The store stays open. */
   stop(graceMs?: number): Promise<void>
   ready(): boolean
+  /** Resolves when its database was forked: nothing is made or taken back any more until an engine is made anew. */
+  forked: Promise<void>
 }
 
 export const createEngine = async (options: EngineOptions): Promise<Engine> => {
@@ -65,11 +73,13 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
     store,
     providers: new Map(options.providers.map((provider) => [provider.name, provider])),
     installation,
+    keyring: createKeyring(store, installation.installation_id),
     replicaId,
     log,
     signals: createSignals(),
     sweepSettings: options.sweepSettings ?? defaultSweepSettings,
     limits: options.limits ?? defaultLimits,
+    caps: options.caps ?? noCaps,
     fourEyes: options.fourEyes ?? false,
     awake: () => awake.awake(),
   }
@@ -85,13 +95,20 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
   const enrolment = createEnrolment(context)
   const retention = createRetention(context, eventsTtlMs)
   const sealer = createSealer(context)
+  const newsroom = createNewsroom(store.news, replicaId, context.signals, log)
+  const whereabouts = createWhereabouts(store, installation.installation_id, log, options.watchClocks ?? true)
+  context.signals.onForked(() => void whereabouts.look().catch(() => {}))
   let running = false
+  void whereabouts.forked.then(() => (running = false))
   return {
     context,
     self,
     awake,
     async start() {
       await awake.start()
+      await newsroom.start()
+      // Before anything is taken back.
+      await whereabouts.start()
       for (const pipeline of pipelines) pipeline.start()
       enrolment.start()
       retention.start()
@@ -104,8 +121,11 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
       await retention.stop()
       await Promise.all(pipelines.map((pipeline) => pipeline.stop(graceMs)))
       await sealer.stop()
+      await newsroom.stop()
+      await whereabouts.stop()
       await awake.stop()
     },
     ready: () => running,
+    forked: whereabouts.forked,
   }
 }

@@ -4,7 +4,7 @@
  */
 import { isLasting } from '../model/codes.ts'
 import type { NewEvent } from '../store/events.ts'
-import type { Session, Store, Tx } from '../store/store.ts'
+import type { News, Session, Store, Tx } from '../store/store.ts'
 import type { Log } from './context.ts'
 
 const levels = { info: 'info', warning: 'warn', error: 'error' } as const
@@ -19,6 +19,7 @@ const tell = (log: Log, event: NewEvent, stored: boolean): void => {
 class FedStore implements Store {
   readonly dialect: Store['dialect']
   readonly description: string
+  readonly news?: News
   readonly #store: Store
   readonly #stores: (code: string) => boolean
   readonly #log: Log
@@ -26,6 +27,7 @@ class FedStore implements Store {
   constructor(store: Store, stores: (code: string) => boolean, log: Log) {
     this.dialect = store.dialect
     this.description = store.description
+    if (store.news) this.news = store.news
     this.#store = store
     this.#stores = stores
     this.#log = log

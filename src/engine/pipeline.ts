@@ -2,7 +2,8 @@
  * Fetch, lock, process, guarded apply. The database is the queue: due rows are locked in one short transaction, worked on outside of any, and each
  * result is applied only under the fence of its lock. One slow row delays no other: every row is worked on by itself.
  */
-import { anyDue, extendLocks, lockDue, type Locked, type QueueTable } from '../store/due.ts'
+import { fairShares } from '../model/fair.ts'
+import { anyDue, dueProjects, extendLocks, lockDue, type Locked, type QueueTable } from '../store/due.ts'
 import { sql } from 'kysely'
 import { errorText } from '../lib/redact.ts'
 import type { EngineContext } from './context.ts'
@@ -13,11 +14,22 @@ export const lockMs = 30_000
 const renewMs = 10_000
 const longestTickMs = 1_000
 const batch = 100
+/** The rest of the places is for projects that have not filled theirs. */
+const shareOfAll = 0.8
 
 /** A row being worked on. `signal` ends when the lock is lost: the next call to a provider then does not happen (I3). */
 export interface Held extends Locked {
   signal: AbortSignal
+  /** Up to when the lock stands for certain, by the monotonic clock; moved by each renewal. */
+  standsUntil?: number
 }
+
+/**
+ * Asked right before a call that makes or removes something: a process that stood still may have lost its lock without having been told yet (I3). In doubt
+ * it has.
+ */
+export const stillStands = (held: Held): boolean =>
+  !held.signal.aborted && performance.now() < (held.standsUntil ?? Number.POSITIVE_INFINITY)
 
 export interface PipelineSpec {
   name: PipelineName
@@ -49,13 +61,16 @@ export const createPipeline = (context: EngineContext, spec: PipelineSpec, pause
   let renewal: NodeJS.Timeout | undefined
   let loop: Promise<void> = Promise.resolve()
   let rouse: () => void = () => {}
+  /** More was due at the last fetch than was taken. */
+  let crowded = false
+  let lastServed = ''
   let roused = false
 
-  const work = (lock: Locked): void => {
+  const work = (lock: Locked, standsUntil: number): void => {
     // Our own lock on it had ended before it could be renewed: who still works under that one has lost it.
     inWork.get(lock.id)?.abort.abort(new Error('the lock on this row was lost'))
     const abort = new AbortController()
-    const held: Held = { ...lock, signal: abort.signal }
+    const held: Held = { ...lock, signal: abort.signal, standsUntil }
     const done = spec
       .process(held)
       .catch((error: unknown) => log.error({ pipeline: spec.name, id: lock.id, error: errorText(error) }, 'a row could not be processed'))
@@ -66,6 +81,30 @@ export const createPipeline = (context: EngineContext, spec: PipelineSpec, pause
     inWork.set(lock.id, { held, abort, done })
   }
 
+  /** The longest due first, whoever's they are. */
+  const fetchOldest = async (free: number): Promise<Locked[]> => {
+    const most = Math.min(free, Math.ceil(spec.capacity * shareOfAll) - inWork.size)
+    const locked = most <= 0 ? [] : await store.write((tx) => lockDue(tx, spec.table, context.replicaId, most, lockMs))
+    crowded = locked.length >= most
+    return locked
+  }
+
+  /** More is due than fits: every project has its turn, however much of another's is due or hangs. */
+  const fetchFairly = async (free: number, now: number): Promise<Locked[]> => {
+    const due = await store.read((session) => dueProjects(session, spec.table, now))
+    const counts = new Map<string, number>()
+    for (const { held } of inWork.values()) counts.set(held.project ?? '', (counts.get(held.project ?? '') ?? 0) + 1)
+    const shares = fairShares(due, counts, free, spec.capacity, lastServed)
+    lastServed = shares.at(-1)?.project ?? ''
+    const locked = await store.write(async (tx) => {
+      const rows: Locked[] = []
+      for (const { project, limit } of shares) rows.push(...(await lockDue(tx, spec.table, context.replicaId, limit, lockMs, project)))
+      return rows
+    })
+    crowded = due.length > 0 && (locked.length > 0 || shares.length === 0)
+    return locked
+  }
+
   /** @returns 0: nothing is due before the next tick */
   const fetch = async (now: number): Promise<number> => {
     const free = Math.min(batch, spec.capacity - inWork.size)
@@ -73,13 +112,17 @@ export const createPipeline = (context: EngineContext, spec: PipelineSpec, pause
     if (!(await store.read((session) => anyDue(session, spec.table, now)))) return 0
     const rest = (await spec.settle?.(now)) ?? 'lock'
     if (rest !== 'lock') return rest === 'again' ? 1 : 0
-    const locked = await store.write((tx) => lockDue(tx, spec.table, context.replicaId, free, lockMs))
-    for (const lock of locked) work(lock)
+    // Before the database is asked: what the lock's own clock counts from is later.
+    const standsUntil = performance.now() + lockMs
+    let locked = crowded ? [] : await fetchOldest(free)
+    if (crowded && locked.length === 0) locked = await fetchFairly(free, now)
+    for (const lock of locked) work(lock, standsUntil)
     return locked.length
   }
 
   const msToNext = async (): Promise<number> => {
-    if (spec.patient === true || inWork.size >= spec.capacity) return longestTickMs
+    // Whatever is due while it is crowded waits for a place: a row that is done rouses.
+    if (spec.patient === true || crowded || inWork.size >= spec.capacity) return longestTickMs
     const now = await store.now()
     const query = sql<{ at: number | null }>`select min(due_at) as at from ${sql.table(spec.table)} where due_at is not null`
     const at = (await store.read((session) => query.execute(session.db))).rows[0]?.at
@@ -122,9 +165,13 @@ export const createPipeline = (context: EngineContext, spec: PipelineSpec, pause
   const renew = async (): Promise<void> => {
     const held = [...inWork.values()].map((entry) => entry.held)
     if (held.length === 0) return
+    const standsUntil = performance.now() + lockMs
     const kept = await store.write((tx) => extendLocks(tx, spec.table, held, context.replicaId, lockMs))
-    for (const entry of inWork.values())
-      if (held.includes(entry.held) && !kept.has(entry.held.id)) entry.abort.abort(new Error('the lock on this row was lost'))
+    for (const entry of inWork.values()) {
+      if (!held.includes(entry.held)) continue
+      if (kept.has(entry.held.id)) entry.held.standsUntil = standsUntil
+      else entry.abort.abort(new Error('the lock on this row was lost'))
+    }
   }
 
   return {

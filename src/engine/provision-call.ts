@@ -3,12 +3,15 @@ import { isLive } from '../model/lease.ts'
 import { nextLookMs } from '../model/provision.ts'
 import { redact } from '../lib/redact.ts'
 import type { CreateOutcome, Provider, ResourceIdentity } from '../providers/contract.ts'
+import { pinInstallation } from '../store/installation.ts'
+import { currentKey } from '../store/keys.ts'
 import { attemptById, identityColumns, updateAttempt, type AttemptRow } from '../store/attempts.ts'
-import { unlocked } from '../store/due.ts'
+import { stillHeld, unlocked } from '../store/due.ts'
 import { appendEvents } from '../store/events.ts'
 import { instancesByIds } from '../store/instances.ts'
 import { leaseById } from '../store/leases.ts'
 import type { Tx } from '../store/store.ts'
+import { makeMac } from './keyring.ts'
 import { openRemovals } from './open-removals.ts'
 import type { Held } from './pipeline.ts'
 import { bind } from './provision-bound.ts'
@@ -16,20 +19,50 @@ import { giveUp } from './provision-end.ts'
 import { reload, type ProvisionWork } from './provision-load.ts'
 import { event, instanceTarget, leaseTarget } from './record.ts'
 
+/** How long a process takes to begin anew after a fork. */
+const beginsAnewMs = 2_000
+
+export interface Caller {
+  replicaId: string
+  /** The one that this process works for: after a fork it begins anew, and calls nothing until then. */
+  installation: string
+  deadlineMs: number
+  writesMac: boolean
+}
+
 /**
- * Marks the attempt as called, under the fence and only while the lease still wants it: from here on something may exist.
- * @returns false: do not call
+ * Marks the attempt as called, under the fence and only while the lease still wants it: from here on something may exist. What it makes bears the current
+ * key's tag, where there is room for it.
+ * @returns null: do not call
  */
-export const beginCall = async (tx: Tx, held: Held, work: ProvisionWork, replicaId: string, deadlineMs: number): Promise<boolean> => {
+export const beginCall = async (tx: Tx, held: Held, work: ProvisionWork, caller: Caller): Promise<{ mac: string | null } | null> => {
+  const own = await pinInstallation(tx)
+  if (own?.installation_id !== caller.installation) {
+    if ((await stillHeld(tx, 'instances', [held])).size > 0)
+      await tx.db
+        .updateTable('instances')
+        .set(unlocked(tx.now + beginsAnewMs))
+        .where('id', '=', work.instance.id)
+        .execute()
+    return null
+  }
   const fresh = await reload(tx, held, work)
   if (!fresh?.attempt || fresh.attempt.id !== work.attempt?.id || fresh.attempt.outcome !== 'open' || fresh.attempt.called_at !== null)
-    return false
+    return null
   if (fresh.wanted.kind !== 'wanted') {
     await tx.db.updateTable('instances').set(unlocked(tx.now)).where('id', '=', fresh.instance.id).execute()
-    return false
+    return null
   }
-  await updateAttempt(tx, fresh.attempt.id, { called_at: tx.now, called_by: replicaId, deadline_at: tx.now + deadlineMs })
-  return true
+  const key = caller.writesMac ? await currentKey(tx) : undefined
+  await updateAttempt(tx, fresh.attempt.id, {
+    called_at: tx.now,
+    called_by: caller.replicaId,
+    deadline_at: tx.now + caller.deadlineMs,
+    mac_key: key?.id ?? null,
+  })
+  if (!key) return { mac: null }
+  const { scope, ref, token } = fresh.attempt
+  return { mac: makeMac(key, { installation: own.installation_id, scope, ref, attempt: token, epoch: own.epoch }) }
 }
 
 /**

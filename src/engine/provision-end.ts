@@ -96,6 +96,7 @@ export const insertNextAttempt = async (tx: Tx, fresh: ProvisionWork & { attempt
       opened_at: tx.now,
       called_at: null,
       called_by: null,
+      mac_key: null,
       deadline_at: tx.now + (last.deadline_at - last.opened_at),
       ended_at: null,
       kind: null,

@@ -11,7 +11,7 @@ import type { CreateOutcome, FindOutcome, Provider } from '../providers/contract
 import { leaseToken } from './lease-token.ts'
 import { providerOf, type EngineContext } from './context.ts'
 import { attemptFacts } from './facts.ts'
-import type { Held, PipelineSpec } from './pipeline.ts'
+import { stillStands, type Held, type PipelineSpec } from './pipeline.ts'
 import { createReach, outOfReachMs } from './reach.ts'
 import { closeUnmade, giveUp, openNextAttempt } from './provision-end.ts'
 import { applyCreated, applyRejected, applyUncertain, beginCall } from './provision-call.ts'
@@ -26,6 +26,7 @@ const callCreate = async (
   context: EngineContext,
   provider: Provider,
   work: ProvisionWork,
+  mac: string | null,
   deadlineMs: number,
   held: Held,
 ): Promise<CreateOutcome> => {
@@ -38,6 +39,7 @@ const callCreate = async (
     installation: context.installation.installation_id,
     attemptNumber: attempt.number,
     attemptToken: attempt.token,
+    mac,
     leaseId: lease?.id ?? null,
     name: instance.name,
     project: instance.project,
@@ -102,10 +104,16 @@ export const provisionPipeline = (context: EngineContext): PipelineSpec => {
 
   const create = async (held: Held, work: ProvisionWork, provider: Provider): Promise<void> => {
     const deadlineMs = provider.createDeadlineSeconds * 1000
-    const begun = await store.write((tx) => beginCall(tx, held, work, context.replicaId, deadlineMs))
+    const caller = {
+      replicaId: context.replicaId,
+      installation: context.installation.installation_id,
+      deadlineMs,
+      writesMac: provider.writesMac === true,
+    }
+    const begun = await store.write((tx) => beginCall(tx, held, work, caller))
     // Not ours any more, or no longer wanted: the provider is not called.
-    if (!begun || held.signal.aborted) return
-    const outcome = await callCreate(context, provider, work, deadlineMs, held)
+    if (begun === null || !stillStands(held)) return
+    const outcome = await callCreate(context, provider, work, begun.mac, deadlineMs, held)
     switch (outcome.kind) {
       case 'created':
         return store.write((tx) => applyCreated(tx, held, work, outcome.resource, outcome.ready))
@@ -131,8 +139,11 @@ export const provisionPipeline = (context: EngineContext): PipelineSpec => {
         return store.write((tx) => applyNotFound(tx, held, work, provider))
       case 'contradiction':
         return store.write((tx) => applyContradiction(tx, held, work, verdict.why))
-      case 'one':
+      case 'one': {
+        const why = await context.keyring.whyNotOurs(verdict.candidate, work.attempt.mac_key)
+        if (why !== null) return store.write((tx) => applyContradiction(tx, held, work, why))
         return store.write((tx) => applyFound(tx, held, work, verdict.candidate, verdict.adoptable))
+      }
     }
   }
 

@@ -48,14 +48,22 @@ const baselineOf = (members: readonly Member[]): Baseline => ({
 })
 
 /** Two facts, one of them fixed at creation: what the attempt recorded or a sweep proved, or the token that made it (I6). Null: it is ours. */
-const notOurs = (work: RemovalWork, known: ReadonlySet<string>, found: FoundResource, installation: string): string | null => {
+const notOurs = async (
+  tools: RemovalTools,
+  work: RemovalWork,
+  known: ReadonlySet<string>,
+  found: FoundResource,
+): Promise<string | null> => {
   const { removal, attempt } = work
+  const { installation } = tools
   const verdict = preflight(
     { resource: found.resource, ref: removal.ref, installation, attemptToken: attempt.token },
     found,
     found.existence === 'exists',
   )
   if (verdict.kind === 'contradiction') return verdict.why
+  const forged = await tools.context.keyring.whyNotOurs(found, attempt.mac_key)
+  if (forged !== null) return forged
   if (known.has(found.resource.immutableId) || found.fixedAttemptToken === attempt.token) return null
   return 'nothing that was fixed at its creation says that its attempt made it'
 }
@@ -85,7 +93,7 @@ const lookAt = async (tools: RemovalTools, held: Held, work: RemovalWork, provid
     }
   const own = new Set(known.map((one) => one.identity.immutableId))
   for (const { found } of members) {
-    const why = notOurs(work, own, found, tools.installation)
+    const why = await notOurs(tools, work, own, found)
     if (why === null) continue
     const { kind, nativeId, location } = found.resource
     return {

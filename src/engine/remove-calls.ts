@@ -2,19 +2,24 @@
 import { withDeadline } from '../lib/deadline.ts'
 import { errorText } from '../lib/redact.ts'
 import type { InspectOutcome, Provider, ReadOutcome, RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
+import type { Keyring } from './keyring.ts'
 import type { Held } from './pipeline.ts'
 import type { RemovalWork } from './remove-load.ts'
 
+/** With what its keyed tag says of it. */
 export const readMember = async (
+  keyring: Keyring,
   work: RemovalWork,
   provider: Provider,
   identity: ResourceIdentity,
   signal: AbortSignal,
 ): Promise<ReadOutcome> => {
   try {
-    return await withDeadline(`reading ${identity.nativeId}`, provider.callDeadlineSeconds * 1000, signal, (inner) =>
+    const answer = await withDeadline(`reading ${identity.nativeId}`, provider.callDeadlineSeconds * 1000, signal, (inner) =>
       provider.read(identity, work.config, { signal: inner }),
     )
+    const why = answer.kind === 'present' ? await keyring.whyNotOurs(answer.found, work.attempt.mac_key) : null
+    return why === null ? answer : { kind: 'replaced', why }
   } catch (error) {
     return { kind: 'unknown', error: errorText(error) }
   }

@@ -32,7 +32,7 @@ export const readAll = async (
   const read = await Promise.all(
     identities.map(async (identity) => ({
       identity,
-      judged: judge(work, identity, await readMember(work, provider, identity, signal), tools.installation),
+      judged: judge(work, identity, await readMember(tools.context.keyring, work, provider, identity, signal), tools.installation),
     })),
   )
   return new Map(read.map((one) => [one.identity.immutableId, one]))

@@ -3,7 +3,9 @@ import type { RemovalTarget, HoldFacts } from '../model/removal.ts'
 import { resourceKey } from '../model/removal.ts'
 import type { ResourceIdentity } from '../providers/contract.ts'
 import type { AttemptRow } from '../store/attempts.ts'
+import type { Stop } from '../model/stop.ts'
 import { standingHolds, listFreezes } from '../store/holds.ts'
+import { readStops } from '../store/stops.ts'
 import { identitiesOf, plannedOf } from './removal-row.ts'
 import { removalsByIds, type RemovalRow } from '../store/removals.ts'
 import type { Session, Store } from '../store/store.ts'
@@ -16,13 +18,13 @@ export interface RemovalWork {
   backendMissing: boolean
   target: RemovalTarget
   holds: HoldFacts[]
-  frozenScopes: string[]
+  frozenScopes: (string | Stop)[]
 }
 
 /** What stands in the way of removals at `now`. */
 export const readObstacles = async (session: Session, now: number): Promise<Pick<RemovalWork, 'holds' | 'frozenScopes'>> => ({
   holds: (await standingHolds(session, now)).map((row) => ({ id: row.id, targetType: row.target_type, targetId: row.target_id })),
-  frozenScopes: (await listFreezes(session)).map((row) => row.scope),
+  frozenScopes: [...(await readStops(session)), ...(await listFreezes(session)).map((row) => row.scope)],
 })
 
 /** A hold on any resource that goes stops all of it: its attempt's, and each that is bound. */
@@ -74,6 +76,7 @@ export const loadRemovals = async (store: Store, ids: readonly string[]): Promis
           leaseId: removal.lease_id,
           project: removal.project,
           scope: removal.scope,
+          madeAt: attempt.opened_at,
         },
       }
     })

@@ -5,7 +5,7 @@ import { resourceKey } from '../model/removal.ts'
 import type { Provider, RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
 import { heldNow } from '../store/due.ts'
 import type { EngineContext } from './context.ts'
-import type { Held } from './pipeline.ts'
+import { stillStands, type Held } from './pipeline.ts'
 import {
   applyAccepted,
   applyFailed,
@@ -110,7 +110,7 @@ export const createTools = (context: EngineContext): RemovalTools => {
     if (intent.kind === 'held') return giveBack(store.write((tx) => applyHeld(tx, held, work, intent.by)))
     // The fence was not ours any more: somebody else works on it, and nothing destructive is called (I3). Asked once more, because the commit of the intent may
     // have taken longer than the lock stands.
-    if (intent.kind === 'lost' || !(await isOurs(held)) || held.signal.aborted) return undefined
+    if (intent.kind === 'lost' || !(await isOurs(held)) || !stillStands(held)) return undefined
     const intentId = intent.id
     const answer = await callRemove(held, work, provider, identity)
     const failure = failureOf(answer)
@@ -135,7 +135,7 @@ export const createTools = (context: EngineContext): RemovalTools => {
       await finish(one)
     },
     readAfter: async (held, work, provider, identity) =>
-      judge(work, identity, await readMember(work, provider, identity, held.signal), installation),
+      judge(work, identity, await readMember(context.keyring, work, provider, identity, held.signal), installation),
   }
 }
 

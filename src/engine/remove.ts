@@ -7,6 +7,7 @@ import { withDeadline } from '../lib/deadline.ts'
 import { errorText } from '../lib/redact.ts'
 import { heldBy, isFound, isOverRemoval, resourceKey } from '../model/removal.ts'
 import { judgeLookUp } from '../model/provision.ts'
+import { isLeftByFork } from '../model/stop.ts'
 import { identityColumns, identityOf, updateAttempt } from '../store/attempts.ts'
 import type { Provider, ResourceIdentity } from '../providers/contract.ts'
 import { providerOf, type EngineContext } from './context.ts'
@@ -91,7 +92,7 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
 
   /** One resource is all there is: its exact not-found is the proof, and needs nobody (leases R80). */
   const stepOne = async (held: Held, work: RemovalWork, provider: Provider, identity: ResourceIdentity): Promise<void> => {
-    const judged = judge(work, identity, await readMember(work, provider, identity, held.signal), installation)
+    const judged = judge(work, identity, await readMember(context.keyring, work, provider, identity, held.signal), installation)
     if (judged.kind === 'failed')
       return tools.failed({
         held,
@@ -131,7 +132,7 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     if (holder !== null) {
       // "Not this" holds for the box's own clock too.
       const recorded = identityOf(work.attempt)
-      if (recorded) await rearm(context, provider, recorded, work.config, held.signal)
+      if (recorded && !isLeftByFork(holder)) await rearm(context, provider, recorded, work.config, held.signal)
       return store.write((tx) => applyHeld(tx, held, work, holder))
     }
     const members = identitiesOf(work.removal)

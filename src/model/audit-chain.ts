@@ -113,6 +113,23 @@ export const parsePoint = (text: string): ChainPoint | null => {
 }
 export const pointText = (point: ChainPoint): string => `${point.seq}:${point.hash}`
 
+/**
+ * Where somebody goes on from a point: is it one of this chain? Asked before anything else, so that a mistyped hash is not told as a change of the record after it.
+ * @param hash of the record at its number; undefined: there is none
+ */
+export const startProblem = (from: ChainPoint, hash: string | undefined): AuditProblemView | null => {
+  if (hash === from.hash) return null
+  return {
+    what: 'not-as-expected',
+    seq: from.seq,
+    recordID: null,
+    message:
+      hash === undefined
+        ? `record ${from.seq}, from which to go on, is missing`
+        : `record ${from.seq} has another hash than the one given to go on from: a hash that was copied wrong, that of another chain, or everything up to it was written anew; nothing after it was looked at`,
+  }
+}
+
 /** @param reached what was verified at the expected number; null: the chain ends before it */
 export const expectationProblem = (expected: ChainPoint, reached: ChainPoint | null, end: number): AuditProblemView | null => {
   if (reached === null)

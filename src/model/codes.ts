@@ -46,7 +46,10 @@ export const eventCodes = {
     'warning',
     (p) => `Attempt ${p.number} found by its ref as ${p.cloudId}: ${p.verdict === 'adopt' ? 'adopted' : 'taken back'}`,
   ),
-  'attempt.absent': entry<{ number: number }>('info', (p) => `Attempt ${p.number} proved absent`),
+  'attempt.absent': entry<{ number: number }>(
+    'info',
+    (p) => `Attempt ${p.number} ended: nothing that it may have made exists, which is proved`,
+  ),
   'attempt.late': entry<{ number: number; cloudId: string }>(
     'warning',
     (p) => `Attempt ${p.number} surfaced late as ${p.cloudId}, to be removed`,
@@ -109,6 +112,21 @@ export const eventCodes = {
     (p) => `Removals stopped in ${p.scope === '*' ? 'every scope' : p.scope}: ${p.reason}`,
   ),
   'freeze.removed': entry<{ scope: string }>('info', (p) => `Removals go on in ${p.scope === '*' ? 'every scope' : p.scope}`),
+  'installation.stopped': entry<{ scope: string; why: string }>(
+    'error',
+    (p) =>
+      `All removals stopped in ${p.scope === '*' ? 'every scope' : p.scope} until a person decides which database is the true one: ${p.why}`,
+  ),
+  'installation.adopted': entry<{ epoch: number; reason: string }>(
+    'warning',
+    (p) => `Database adopted as the one that decides, from epoch ${p.epoch} on; removals go on: ${p.reason}`,
+  ),
+  'installation.forked': entry<{ from: string; to: string; reason: string }>(
+    'warning',
+    (p) =>
+      `Database forked from installation ${p.from}: it is ${p.to} from now on, holds nothing, and touches nothing of ${p.from}: ${p.reason}`,
+  ),
+  'installation.key-rotated': entry<{ key: string; reason: string }>('info', (p) => `New key ${p.key} for the keyed tag: ${p.reason}`),
   'sweep.let-pass': entry<{ why: string; reason: string }>(
     'warning',
     (p) => `Implausible counts let pass for one sweep (${p.why}): ${p.reason}`,
@@ -152,6 +170,23 @@ export const findingCodes = {
   'counts-implausible': 'A listing shows so much less than it should that nothing is concluded from it.',
   'plan-waiting': 'A plan of removals is beyond the limits and waits for a person.',
   'removal-needs-person': 'A removal can not succeed without a person.',
+  elsewhere: 'This database was started where it did not live: it may be a copy, and removes nothing.',
+  rewound: 'Something of ours is there that this database has forgotten: it may be a restored or copied one, and removes nothing there.',
   'unexplained-absence': 'A member of a group that is being taken back is gone, and nothing of ours explains it: the rest is not touched.',
 } as const
 export type FindingCode = keyof typeof findingCodes
+
+/** Nothing but a person makes them better. The others resolve by themselves, or are dealt with in `delete` mode. */
+export const needsPerson: ReadonlySet<FindingCode> = new Set([
+  'contradiction',
+  'retained-overdue',
+  'stuck',
+  'scope-stranded',
+  'denied-kind',
+  'counts-implausible',
+  'plan-waiting',
+  'removal-needs-person',
+  'unexplained-absence',
+  'elsewhere',
+  'rewound',
+])

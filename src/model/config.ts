@@ -35,6 +35,12 @@ export interface Settings {
   limitSharePercent: Setting<number>
   /** And in 24 h in one account. */
   limitPerDay: Setting<number>
+  /** How many live leases a project may have, and each owner in it; null: any number. */
+  maxLeasesPerProject: Setting<number | null>
+  maxLeasesPerOwner: Setting<number | null>
+  /** How many creates may be under way at once. */
+  maxCreatesPerProject: Setting<number | null>
+  maxCreatesPerOwner: Setting<number | null>
   /** Bars approving one's own plan. */
   fourEyes: Setting<boolean>
   /** Project of new leases where none is named; null: the one of the token. */
@@ -122,6 +128,13 @@ const readSwitch = (value: string): Read<boolean> => {
   return on === null ? bad('must be on or off') : good(on)
 }
 
+const cap = (environment: string): Definition<number | null> => ({
+  environment,
+  flag: null,
+  read: readWhole(1, 1_000_000),
+  fallback: () => null,
+})
+
 const definitions: { [Name in SettingName]: Definition<Settings[Name]['value']> } = {
   data: {
     environment: 'LEASEHOLD_DATA',
@@ -165,6 +178,10 @@ const definitions: { [Name in SettingName]: Definition<Settings[Name]['value']> 
     fallback: () => defaultLimits.sharePercent,
   },
   limitPerDay: { environment: 'LEASEHOLD_LIMIT_PER_DAY', flag: null, read: readWhole(0, 1_000_000), fallback: () => defaultLimits.perDay },
+  maxLeasesPerProject: cap('LEASEHOLD_MAX_LEASES_PER_PROJECT'),
+  maxLeasesPerOwner: cap('LEASEHOLD_MAX_LEASES_PER_OWNER'),
+  maxCreatesPerProject: cap('LEASEHOLD_MAX_CREATES_PER_PROJECT'),
+  maxCreatesPerOwner: cap('LEASEHOLD_MAX_CREATES_PER_OWNER'),
   fourEyes: { environment: 'LEASEHOLD_FOUR_EYES', flag: null, read: readSwitch, fallback: () => false },
   project: {
     environment: 'LEASEHOLD_PROJECT',

@@ -2,6 +2,7 @@
  * What a verdict is judged on: the words of the listing and of our own records, as plain values. The provider contract's `ListedResource` fits
  * `SeenResource`; the engine makes the rest from rows that it read in one statement (orphans R46, R47). Times in ms.
  */
+import type { Own } from './own.ts'
 import type { HoldFacts } from './removal.ts'
 import type { Topology } from './topology.ts'
 import type { InstanceState, LeaseState } from './wire.ts'
@@ -10,7 +11,7 @@ import type { InstanceState, LeaseState } from './wire.ts'
 export interface SeenResource {
   resource: { scope: string; location: string; kind: string; nativeId: string; immutableId: string }
   /** Null: absent or unreadable. */
-  tags: { ref: string | null; installation: string | null; attempt: string | null }
+  tags: { ref: string | null; installation: string | null; attempt: string | null; mac: string | null }
   fixedAttemptToken: string | null
   providerState: string
   existence: 'exists' | 'going' | 'gone'
@@ -57,6 +58,8 @@ export interface AttemptEvidence {
   kind: string | null
   nativeId: string | null
   immutableId: string | null
+  /** The key of its keyed tag; null: none was written. */
+  macKey: string | null
 }
 
 export interface LeaseEvidence {
@@ -104,6 +107,7 @@ export interface SweepPolicy {
   attemptMs: number
   /** The standing ones. */
   holds: readonly HoldFacts[]
+  own: Own
   /** Which groups may be taken back as a whole; missing: the provider knows none. */
   topology?: Topology
 }

@@ -179,6 +179,16 @@ export const cellsNot = (inventory: Inventory, kind: CellState['kind']): Cell[] 
   inventory.cells.filter((cell) => cell.state.kind !== kind)
 
 /**
+ * Not one page of any cell arrived, and none may not be listed: that is a listing that failed, not one with gaps (orphans R22, R79, case orphan 10).
+ * @returns why, in the words of the first cell; null: something was listed
+ */
+export const nothingListed = (inventory: Inventory): string | null => {
+  const [first] = inventory.cells
+  if (first?.state.kind !== 'partial' || !inventory.cells.every((cell) => cell.state.kind === 'partial' && cell.pages === 0)) return null
+  return first.state.why
+}
+
+/**
  * Does this inventory count for quarantines in a location? The owner's kind must be complete and nothing there partial, so that groups are whole
  * (leases R55: nothing of a region whose inventory failed advances). A kind that may not be listed at all stops only itself (orphans R102).
  */

@@ -20,12 +20,20 @@ export type Ownership = { kind: 'proved'; proof: Proof } | { kind: 'unproved'; r
 
 const unproved = (member: SeenResource, reason: ReasonOf<'contradiction'>): Ownership => ({ kind: 'unproved', reason, member })
 
+/** Does the keyed tag speak against it? A tag that was written and is gone does, as one that was altered. */
+const macProblem = (member: SeenResource, policy: SweepPolicy): ReasonOf<'contradiction'> | null => {
+  const { kind } = policy.own.judgeMac(member.tags, member.resource.scope)
+  return kind === 'wrong' || kind === 'unknown-key' ? 'contradiction.wrong-mac' : null
+}
+const lacksMac = (member: SeenResource, attempt: AttemptEvidence): boolean => attempt.macKey !== null && member.tags.mac === null
+
 const agreed = (member: SeenResource, attempt: AttemptEvidence, by: Proof['by'], installation: string): Ownership => {
   const disagree =
     member.tags.installation !== installation ||
     member.tags.attempt !== attempt.token ||
     (member.fixedAttemptToken !== null && member.fixedAttemptToken !== attempt.token)
   if (disagree) return unproved(member, 'contradiction.tags-disagree')
+  if (lacksMac(member, attempt)) return unproved(member, 'contradiction.no-mac')
   const { immutableId, kind } = member.resource
   return { kind: 'proved', proof: { immutableId, kind, attemptId: attempt.id, by } }
 }
@@ -40,6 +48,8 @@ const boundBefore = (member: SeenResource, evidence: RefEvidence): AttemptEviden
 
 /** Judges one resource by itself. */
 export const proveMember = (member: SeenResource, evidence: RefEvidence, policy: SweepPolicy): Ownership => {
+  const forged = macProblem(member, policy)
+  if (forged !== null) return unproved(member, forged)
   const recorded = evidence.attempts.find((attempt) => isResourceOf(attempt, member))
   if (recorded) return agreed(member, recorded, 'recorded-id', policy.installation)
   const bound = boundBefore(member, evidence)
@@ -58,6 +68,7 @@ const madeWith = (member: SeenResource, owner: Proof, evidence: RefEvidence, pol
   const attempt = evidence.attempts.find((one) => one.id === owner.attemptId)
   const created = member.createdAt
   if (!attempt || created === null || member.tags.attempt !== attempt.token) return unproved(member, 'contradiction.tags-only')
+  if (lacksMac(member, attempt)) return unproved(member, 'contradiction.no-mac')
   const end = Math.min(attempt.deadlineAt, attempt.endedAt ?? Infinity)
   // The margin covers the difference between the provider's clock and ours.
   const inside = created >= attempt.openedAt - policy.marginMs && created <= end + policy.marginMs

@@ -1,4 +1,5 @@
 /** When a removal is tried again, and what a fresh read or an answer means for it. */
+import type { Stop } from './stop.ts'
 import type { SweepMode } from './sweep-settings.ts'
 import type { RemovalState } from './wire.ts'
 
@@ -135,6 +136,8 @@ export interface RemovalTarget {
   leaseId: string | null
   project: string
   scope: string
+  /** ms, when its attempt was opened; missing: not known. */
+  madeAt?: number
 }
 
 /** `provider/location/native-id`, as people and holds name a resource. */
@@ -146,10 +149,22 @@ export interface HoldFacts {
   targetId: string
 }
 
-/** Who or what holds a removal back: a freeze of its scope, or a hold on it or on anything that it belongs to. Null: nobody. */
-export const heldBy = (target: RemovalTarget, holds: readonly HoldFacts[], frozenScopes: readonly string[]): string | null => {
-  const frozen = frozenScopes.find((scope) => scope === '*' || scope === target.scope)
-  if (frozen !== undefined) return frozen === '*' ? 'freeze' : `freeze of ${frozen}`
+const stops = (one: string | Stop, target: RemovalTarget): boolean => {
+  if (typeof one === 'string') return false
+  if (one.madeBefore !== undefined && target.madeAt !== undefined && target.madeAt >= one.madeBefore) return false
+  return one.scope === '*' || one.scope === target.scope
+}
+
+/**
+ * Who or what holds a removal back: a stop because this database may not be the one that decides (decisions 6), a freeze of its scope, or a hold on it or on
+ * anything that it belongs to. Null: nobody.
+ * @param frozenScopes those of freezes by name, and the stops
+ */
+export const heldBy = (target: RemovalTarget, holds: readonly HoldFacts[], frozenScopes: readonly (string | Stop)[]): string | null => {
+  const stop = frozenScopes.find((one) => stops(one, target))
+  if (stop !== undefined && typeof stop !== 'string') return stop.by
+  const frozen = frozenScopes.find((scope) => typeof scope === 'string' && (scope === '*' || scope === target.scope))
+  if (typeof frozen === 'string') return frozen === '*' ? 'freeze' : `freeze of ${frozen}`
   const mine: Record<HoldFacts['targetType'], readonly (string | null)[]> = {
     resource: target.resourceKeys,
     instance: [target.instanceId],

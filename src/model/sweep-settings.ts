@@ -21,6 +21,38 @@ const prefix = 'LEASEHOLD_ORPHAN_CLEANUP_'
 const providerVariable = (provider: string, rest: string): string =>
   `LEASEHOLD_${provider.toUpperCase().replace(/[^A-Z0-9]/g, '_')}_ORPHAN_SWEEP_${rest}`
 
+export interface SweepVariable {
+  name: string
+  /** In a sentence. */
+  text: string
+  fallback: string
+}
+
+const ofAll: readonly SweepVariable[] = [
+  {
+    name: `${prefix}MODE`,
+    text: 'What becomes of what sweeps find: `report` tells of it, `delete` takes back what has stood for the grace, `off` stops sweeps and beats everything.',
+    fallback: '`report`',
+  },
+  { name: `${prefix}INTERVAL_SECONDS`, text: 'How often each backend is swept.', fallback: '900; 3600 on aws and azure' },
+  {
+    name: `${prefix}GRACE_SECONDS`,
+    text: 'How long an orphan must stand before `delete` takes it back. 0 in `delete` mode needs `serve --allow-zero-grace`.',
+    fallback: '900',
+  },
+  { name: `${prefix}REPORT_EVERY_SECONDS`, text: 'How often a standing finding is told again; 0: at every sweep.', fallback: '86400' },
+]
+
+const ofOne = (provider: string): SweepVariable[] => [
+  { name: providerVariable(provider, 'ENABLED'), text: 'Off: this provider is not swept, whatever else is set.', fallback: 'on' },
+  { name: providerVariable(provider, 'DELETE'), text: 'On: `delete` for this provider; off: `report`.', fallback: 'the mode of all' },
+  { name: providerVariable(provider, 'INTERVAL_SECONDS'), text: 'How often its backends are swept.', fallback: 'the interval of all' },
+  { name: providerVariable(provider, 'GRACE_SECONDS'), text: 'How long its orphans must stand.', fallback: 'the grace of all' },
+]
+
+/** Every variable that the settings of sweeps are read from: those of all providers, then those of each. */
+export const sweepVariables = (providers: readonly string[]): SweepVariable[] => [...ofAll, ...providers.flatMap(ofOne)]
+
 type Read<T> = { ok: true; value: Setting<T> | null } | { ok: false; problem: string }
 const refused = (variable: string, text: string, expected: string): { ok: false; problem: string } => ({
   ok: false,

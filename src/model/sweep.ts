@@ -1,6 +1,6 @@
 /** When a cleanup lists, how a sweep ended, and when the next one is due (orphans R35-R44, R68, R76-R81; leases R54, R60). Times in ms. */
 import { counted } from '../lib/counted.ts'
-import { cellsNot, type Inventory } from './inventory.ts'
+import { cellsNot, nothingListed, type Inventory } from './inventory.ts'
 import type { SweepMode } from './sweep-settings.ts'
 import { reasonOf, type VerdictReason } from './verdict-reasons.ts'
 
@@ -78,6 +78,8 @@ export interface SweepFacts {
   verdicts: Readonly<Partial<Record<VerdictReason, number>>>
   deletionsFailed: number
   deletionsInProgress: number
+  /** Of a dry run: what a sweep would begin to take back. */
+  deletionsToBegin?: number
   /** Orphans that wait, or were dropped because they changed. */
   inQuarantine: number
   awaitingApproval: number
@@ -98,7 +100,7 @@ export interface Ended {
 /** orphans R76-R79: failed before unsettled before clean. */
 export const sweepOutcome = (facts: SweepFacts): Ended => {
   const failed: string[] = []
-  if (facts.listing === 'raised') failed.push('the listing failed')
+  if (facts.listing === 'raised' || (facts.inventory !== null && nothingListed(facts.inventory) !== null)) failed.push('the listing failed')
   if (facts.deletionsFailed > 0) failed.push(`${counted(facts.deletionsFailed, 'deletion')} failed`)
   if (failed.length > 0) return { outcome: 'failed', why: failed }
   const why: string[] = []
@@ -120,6 +122,7 @@ export const sweepOutcome = (facts: SweepFacts): Ended => {
     'groups were skipped',
   )
   count(facts.deletionsInProgress, 'deletion is in progress', 'deletions are in progress')
+  count(facts.deletionsToBegin ?? 0, 'deletion would begin', 'deletions would begin')
   // Also in report mode: as clean, the gate would close before the second inventory (orphans R77).
   count(facts.inQuarantine, 'orphan is in quarantine', 'orphans are in quarantine')
   count(facts.awaitingApproval, 'orphan waits for an approval', 'orphans wait for an approval')
@@ -199,6 +202,17 @@ export const circuitAfterFailure = (before: Circuit | null, startedAt: number, n
 /** What is left of it now; null: the account may be listed. */
 export const circuitOpenUntil = (circuit: Pick<Circuit, 'openUntil'> | null | undefined, now: number): number | null =>
   circuit?.openUntil != null && circuit.openUntil > now ? circuit.openUntil : null
+
+/**
+ * What an account's circuit says, in the same words wherever it is told: `status`, `doctor`, `explain`.
+ * @param openUntil when it is left alone until (ISO 8601); null: it is not, or not any more
+ */
+export const circuitText = (circuit: { failures: number; openUntil: string | null; error: string }): string =>
+  `${counted(circuit.failures, 'listing')} in a row failed: ${circuit.error}; ${
+    circuit.openUntil === null
+      ? 'it is listed again by the next sweep that is due'
+      : `no sweep of it begins by itself until ${circuit.openUntil}`
+  }`
 
 /** orphans R68: when an open finding is to be reported again. Never reported: at once; 0: at every cleanup. */
 export const reportDueAt = (finding: { firstSeenAt: number; reportedAt: number | null }, reportEveryMs: number): number =>

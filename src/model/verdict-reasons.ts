@@ -93,11 +93,34 @@ export const verdictReasons = {
   'foreign.unknown-ref': entry('info', 'Nobody here issued its ref.', 'nothing: it is never touched'),
   'foreign.malformed-ref': entry('warning', 'What it carries as a ref is none.', 'nothing: it is never touched', told),
   'foreign.other-installation': entry('info', 'It belongs to another installation.', 'nothing: it is never touched'),
+  'foreign.former-installation': entry(
+    'info',
+    'It belongs to the installation that this one was forked from.',
+    'nothing here: that installation judges it',
+  ),
 
   'contradiction.unknown-ref-of-ours': entry(
     'error',
-    'It names this installation in its tags and in a fact fixed at creation, and no project here knows its ref: this database may be a copy or restored.',
-    'a person deciding which database is the true one',
+    'It is provably of this installation, and no project here knows its ref: this database may be a copy or restored.',
+    'a person deciding which database is the true one: "leasehold installation adopt" or "fork"',
+    told,
+  ),
+  'contradiction.newer-epoch': entry(
+    'error',
+    'It was provably made by this installation after the newest start that this database knows of: it may be a copy or restored.',
+    'a person deciding which database is the true one: "leasehold installation adopt" or "fork"',
+    told,
+  ),
+  'contradiction.wrong-mac': entry(
+    'error',
+    'Its tags name us, and its keyed tag was not made by a key of this installation.',
+    'nothing: a person decides',
+    told,
+  ),
+  'contradiction.no-mac': entry(
+    'error',
+    'Its tags name us, and the keyed tag that was written at its creation is not there.',
+    'its own leasehold_mac tag being on it again',
     told,
   ),
   'contradiction.other-installation': entry(

@@ -25,6 +25,7 @@ import { completeCell, type Inventory } from './inventory.ts'
 import { keepLabel } from './keep.ts'
 import { isLive } from './lease.ts'
 import { proofTexts, proveGroup, proveMember, type Proof } from './ownership.ts'
+import { macExpected } from './own.ts'
 import { resourceKey, type HoldFacts } from './removal.ts'
 import { shapeOf, type Shape, type ShapeMember, type Topology } from './topology.ts'
 import { reasonOf, type ReasonOf, type VerdictKind } from './verdict-reasons.ts'
@@ -67,6 +68,22 @@ const shown = (group: Group, clock: SweepClock): Fact => {
   )
 }
 
+/**
+ * A ref that nobody here issued, under no other installation's tag. Proved to be of this installation, it says that our ledger has forgotten it: by a valid keyed
+ * tag; where it can carry none, or one by a key that is not here (rotated since a backup was taken), by the fact fixed at creation. A bare one is
+ * ignored (orphans R50, decisions 6).
+ */
+const unknownRefReason = (group: Group, { own }: SweepPolicy): Other => {
+  const macs = group.members.map((member) => own.judgeMac(member.tags, member.resource.scope).kind)
+  if (macs.includes('valid')) return 'contradiction.unknown-ref-of-ours'
+  if (group.installation === null) return 'foreign.unknown-ref'
+  if (macs.includes('wrong')) return 'contradiction.wrong-mac'
+  const named = group.members.every((member) => member.fixedAttemptToken !== null && member.fixedAttemptToken === member.tags.attempt)
+  if (macs.includes('unknown-key')) return named ? 'contradiction.unknown-ref-of-ours' : 'contradiction.wrong-mac'
+  if (!named) return 'foreign.unknown-ref'
+  return group.members.some((member) => macExpected(own, member)) ? 'contradiction.no-mac' : 'contradiction.unknown-ref-of-ours'
+}
+
 /** Whom it belongs to, as far as that is not us or not known (orphans R48, R50; cases B1, B4; decisions 6, 9). */
 const judgeStranger = (group: Group, evidence: RefEvidence | null, clock: SweepClock, policy: SweepPolicy): Verdict | null => {
   const listed = shown(group, clock)
@@ -80,11 +97,12 @@ const judgeStranger = (group: Group, evidence: RefEvidence | null, clock: SweepC
     `its tag names installation ${installation ?? '(none)'}; this one is ${policy.installation}`,
   )
   const ledger = evidence?.ledger ?? null
+  const isFormer = installation !== null && policy.own.former.includes(installation)
+  if (isFormer || (ledger !== null && ledger.issuedAt < policy.own.heldSince)) return conclude('foreign.former-installation', [listed, tag])
   if (evidence === null || ledger === null) {
     if (other) return conclude('foreign.other-installation', [listed, tag])
     const unknown = fact('ledger', evidence?.readAt ?? clock.now, 'no project of this installation issued this ref')
-    const named = group.members.every((member) => member.fixedAttemptToken !== null && member.fixedAttemptToken === member.tags.attempt)
-    return conclude(installation !== null && named ? 'contradiction.unknown-ref-of-ours' : 'foreign.unknown-ref', [listed, tag, unknown])
+    return conclude(unknownRefReason(group, policy), [listed, tag, unknown])
   }
   if (other) {
     const recorded = group.members.some((member) => evidence.attempts.some((attempt) => isResourceOf(attempt, member)))
@@ -95,6 +113,17 @@ const judgeStranger = (group: Group, evidence: RefEvidence | null, clock: SweepC
     listed,
     fact('ledger', evidence.readAt, `issued to ${ledger.ownerName} of project ${ledger.project}`),
   ])
+}
+
+/** It was made by us after the newest start that this database knows of (decisions 6). */
+const judgeEpoch = (group: Group, clock: SweepClock, { own }: SweepPolicy): Verdict | null => {
+  for (const member of group.members) {
+    const mac = own.judgeMac(member.tags, member.resource.scope)
+    if (mac.kind !== 'valid' || mac.epoch <= own.epoch) continue
+    const told = fact('listing', clock.listingStartedAt, `its keyed tag names epoch ${mac.epoch}; the newest here is ${own.epoch}`)
+    return conclude('contradiction.newer-epoch', [shown(group, clock), told])
+  }
+  return null
 }
 
 const describeInstance = (instance: InstanceEvidence, readAt: number): Fact =>
@@ -112,6 +141,10 @@ const holderOf = (evidence: RefEvidence): 'held.live-lease' | 'held.retained' | 
   if (isLive(evidence.lease.state)) return 'held.live-lease'
   return evidence.lease.retained ? 'held.retained' : null
 }
+
+/** Is what the instance is bound to being taken back? */
+const isEnding = ({ instance, removals }: RefEvidence, bound: AttemptEvidence): boolean =>
+  instance?.state === 'terminating' && instance.gaveUpAt === null && removals.some((one) => one.open && one.attemptId === bound.id)
 
 /** Is the group what the bound attempt recorded, or what is left of it without its owner resource? */
 const isBoundGroup = (group: Group, bound: AttemptEvidence): boolean =>
@@ -291,6 +324,9 @@ const judgeCandidate = (one: Case): Verdict => {
     : fact('ledger', evidence.readAt, `its owner ${ledger.ownerName} (${ledger.ownerId}) is gone`)
   // What an active instance has was answered above; here a lease outranks an instance that says it has ended (I10).
   const holder = instance && isActive(instance) ? null : holderOf(evidence)
+  // A lease whose clock ran out is live by its row until its removal succeeds: where that keeps failing nothing contradicts anything.
+  if (holder === 'held.live-lease' && bound && isBoundGroup(group, bound) && isEnding(evidence, bound))
+    return conclude('inFlight.terminating', [listed, state, fact('removal', evidence.readAt, 'its removal was ordered, and is tried on')])
   if (holder !== null && bound && isBoundGroup(group, bound))
     return conclude(holder, [listed, state, fact('lease', evidence.readAt, `lease ${evidence.lease?.id} is ${evidence.lease?.state}`)])
   const underWay = judgeUnderWay(one)
@@ -333,7 +369,7 @@ export const judge = (
   clock: SweepClock,
   policy: SweepPolicy,
 ): Verdict => {
-  const stranger = judgeStranger(group, evidence, clock, policy)
+  const stranger = judgeStranger(group, evidence, clock, policy) ?? judgeEpoch(group, clock, policy)
   if (stranger) return stranger
   const known = evidence as RefEvidence
   const one: Case = {
@@ -350,26 +386,6 @@ export const judge = (
     if (verdict) return verdict
   }
   return judgeCandidate(one)
-}
-
-/**
- * The cheap question for a page of a large listing: may this resource be let go of at once, because an active instance is bound to it (or to what it is
- * attached to) and nothing about it asks for a closer look? False says nothing: `judge` decides then.
- */
-export const isPlainlyTracked = (seen: SeenResource, evidence: RefEvidence, policy: SweepPolicy): boolean => {
-  const { instance, ledger } = evidence
-  if (ledger?.project !== policy.project || instance === null || !isActive(instance)) return false
-  if (seen.labels === null || seen.existence !== 'exists' || evidence.lease?.retained === true) return false
-  const bound = boundAttempt(evidence)
-  if (!bound || bound.immutableId === null) return false
-  const { tags } = seen
-  if (tags.ref !== evidence.ref || tags.installation !== policy.installation || tags.attempt !== bound.token) return false
-  if (seen.resource.kind === policy.ownerKind) return isResourceOf(bound, seen)
-  return (
-    seen.resource.scope === bound.scope &&
-    seen.resource.location === bound.location &&
-    (seen.fixedAttemptToken === bound.token || (bound.nativeId !== null && seen.attachedTo.includes(bound.nativeId)))
-  )
 }
 
 /** Must it be looked at again soon (orphans R77)? */

@@ -78,8 +78,8 @@ export interface ReceiptRecordView {
   at: string
   seq: number | null
   hash: string | null
-  /** verified: its hash follows from the record before it and its own text; broken: it does not; unsealed: it is not chained yet. */
-  chain: 'verified' | 'broken' | 'unsealed'
+  /** verified: its hash follows from the record before it and its own text; broken: it does not; cut: the record before it is missing; unsealed: it is not chained yet. */
+  chain: 'verified' | 'broken' | 'cut' | 'unsealed'
 }
 export interface ReceiptResourceView {
   location: string
@@ -127,9 +127,9 @@ export interface ReceiptProofView {
 }
 /**
  * deleted: a call was taken on, and absence is proved; gone: calls were made, none is known to have been taken on, and absence is proved; already-absent: proved
- * absent, and nothing was called; called: calls were made, and nothing is proved; not-called: nothing was called.
+ * absent, and nothing was called; called: calls were made, and nothing is proved; not-called: nothing was called; unknown: records of it are missing from the audit.
  */
-export type ReceiptVerdict = 'deleted' | 'gone' | 'already-absent' | 'called' | 'not-called'
+export type ReceiptVerdict = 'deleted' | 'gone' | 'already-absent' | 'called' | 'not-called' | 'unknown'
 export interface ReceiptRemovalView {
   removalID: string
   state: RemovalState
@@ -158,12 +158,16 @@ export interface ReceiptRemovalView {
   goneAt: string | null
   /** What is not settled yet, or was never recorded. */
   open: string[]
+  /** Records that must have been there and are not. */
+  missing: string[]
 }
 export interface ReceiptView {
   key: string
   subject: string
   project: string | null
   at: string
+  /** Every record that must be there is there, and the chain holds at each that is sealed. */
+  whole: boolean
   /** One sentence over all of them. */
   summary: string
   /** Newest first. Empty: no removal was ever ordered. */

@@ -3,6 +3,9 @@
  * a field that does not apply yet is null, never left out, unless marked optional.
  */
 
+import type { StopView } from './wire-installation.ts'
+
+export type * from './wire-installation.ts'
 export type * from './wire-sweeps.ts'
 
 /** `provisioning` is live (leases R4); the last three are terminal (I9). */
@@ -67,6 +70,8 @@ export interface LeaseView {
   provisioningResourceMayExist: boolean
   accessWarning: string | null
   cleanup: CleanupView
+  /** Which of the filters that were asked can not be answered for it; there only in a list that was filtered, while it says something. */
+  unknown?: string[]
   // The flat names of leases 2.1, read from the same removal row; present only while they say something (leases R41).
   cleanupAttempts?: number
   cleanupError?: string
@@ -111,6 +116,8 @@ export interface InstanceView {
   /** Why the newest removal of it has not succeeded; null: there is none, or nothing failed. */
   removalError: string | null
   attempts: AttemptView[]
+  /** As on a lease. */
+  unknown?: string[]
 }
 
 export interface AttemptView {
@@ -184,6 +191,8 @@ export interface HoldView {
   /** null: until removed. */
   until: string | null
   removedAt: string | null
+  /** Only in the answer to adding one on what nobody has seen yet. */
+  warning?: string
 }
 export interface FreezeView {
   /** `*` stops every scope. */
@@ -219,6 +228,8 @@ export interface FindingView {
   lastSeenAt: string
   timesSeen: number
   resolvedAt: string | null
+  /** As on a lease. */
+  unknown?: string[]
 }
 export interface AuditRow {
   leaseID: string
@@ -249,6 +260,33 @@ export interface CircuitView {
   openUntil: string | null
   error: string
 }
+/** How the sweeps of a provider run here (orphans R75a). */
+export interface SweepModeView {
+  provider: string
+  mode: 'report' | 'delete' | 'off'
+  /** `default`, or the variable that says so. */
+  origin: string
+  intervalSeconds: number
+  graceSeconds: number
+  /** false: it can not be swept at all. */
+  canList: boolean
+  /** How many backends it has; draining ones are not counted. */
+  backends: number
+}
+/** A removal that fails or was given up. */
+export interface TroubleView {
+  removalID: string
+  name: string
+  project: string
+  backend: string
+  leaseID: string | null
+  state: RemovalState
+  /** In a row. */
+  failures: number
+  error: string | null
+  /** null: nothing tries it by itself. */
+  retryAt: string | null
+}
 export interface StatusView {
   version: string
   installation: string
@@ -258,8 +296,17 @@ export interface StatusView {
   clockSkewMs: number
   expiryPaused: string | null
   freezes: FreezeView[]
+  /** Where no removal begins because this database may be a copy. */
+  stops: StopView[]
   /** Accounts whose listings fail: from the third failure in a row on they are left alone for a while. */
   circuits: CircuitView[]
+  sweeps: SweepModeView[]
+  /** Removals that fail or were given up, newest failure first, 20 at most. */
+  troubles: TroubleView[]
+  /** Open ones. */
+  findingsByCode: Record<string, number>
+  /** Which of these codes only a person makes better. */
+  forPerson: string[]
   replicas: { id: string; host: string; pid: number; version: string; startedAt: string; aliveAt: string; self: boolean; locks: number }[]
   counts: { leases: Record<string, number>; instances: Record<string, number>; removals: Record<string, number>; findings: number }
 }

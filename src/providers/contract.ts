@@ -32,6 +32,8 @@ export interface OwnershipTags {
   installation: string | null
   /** The attempt's token. */
   attempt: string | null
+  /** The keyed tag, as it was written; the engine proves it. Null also where the provider has no room for one. */
+  mac: string | null
 }
 
 export interface CreateRequest {
@@ -40,6 +42,8 @@ export interface CreateRequest {
   attemptNumber: number
   /** Makes the create idempotent: the same token never makes a second resource. */
   attemptToken: string
+  /** The keyed tag `leasehold_mac`, to be written beside the other tags; null: write none. No secret: whoever sees it can copy it, and nothing else. */
+  mac: string | null
   leaseId: LeaseId | null
   /** For people: slug or instance name. */
   name: string
@@ -159,6 +163,8 @@ export interface Provider {
   readonly createDeadlineSeconds: number
   /** Deadline of every other call. */
   readonly callDeadlineSeconds: number
+  /** Has it room for a keyed tag of up to 63 characters (a-z, 0-9, -) on all that a create makes? Missing: it has none, and is given none. */
+  readonly writesMac?: true
   readonly locations: readonly string[]
   /** The locations of one backend, where its configuration names them; default: `locations`. */
   locationsOf?(config: Record<string, unknown>): readonly string[]

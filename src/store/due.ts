@@ -10,6 +10,8 @@ export type QueueTable = 'instances' | 'leases' | 'removals' | 'cleanups'
 
 export interface Locked {
   id: string
+  /** Whose row it is. */
+  project?: string
   /** The fence of this lock: every write of its holder is guarded by it (I3). */
   fence: number
 }
@@ -28,18 +30,34 @@ export const anyDue = async (session: Session, table: QueueTable, now: number): 
   return (await query.execute(session.db)).rows.length > 0
 }
 
+/** Projects of which something is due. Costs one index look-up for each project that there is, however much is due. */
+export const dueProjects = async (session: Session, table: QueueTable, now: number): Promise<string[]> => {
+  const query = sql<{ name: string }>`select name from projects
+    where exists (select 1 from ${sql.table(table)} as due where due.project = projects.name and due.due_at <= ${now})`
+  return (await query.execute(session.db)).rows.map((row) => row.name)
+}
+
 /**
  * Locks up to `limit` due rows, the longest due first.
  * @param owner the replica
  * @param lockMs how long the lock stands unless extended
+ * @param project of this one only
  */
-export const lockDue = async (tx: Tx, table: QueueTable, owner: string, limit: number, lockMs: number): Promise<Locked[]> => {
+export const lockDue = async (
+  tx: Tx,
+  table: QueueTable,
+  owner: string,
+  limit: number,
+  lockMs: number,
+  project?: string,
+): Promise<Locked[]> => {
   const skip = tx.dialect === 'postgresql' ? sql`for update skip locked` : sql``
+  const of = project === undefined ? sql`` : sql`and project = ${project}`
   const until = tx.now + lockMs
   const query = sql<Locked>`update ${sql.table(table)}
     set lock_fence = lock_fence + 1, lock_owner = ${owner}, lock_until = ${until}, due_at = ${until}
-    where id in (select id from ${sql.table(table)} where due_at <= ${tx.now} order by due_at limit ${limit} ${skip})
-    returning id, lock_fence as fence`
+    where id in (select id from ${sql.table(table)} where due_at <= ${tx.now} ${of} order by due_at limit ${limit} ${skip})
+    returning id, lock_fence as fence, project`
   return (await query.execute(tx.db)).rows
 }
 

@@ -58,6 +58,8 @@ export interface EventFilter {
   project: string | null
   /** Only events after this number. */
   after: number
+  /** Only events before this number, the newest of them; still oldest first. */
+  before?: number
   limit: number
   /** An id or a name of a target; owners that no longer exist included. */
   target: string | null
@@ -66,10 +68,12 @@ export interface EventFilter {
 export const readEvents = async (store: Store, filter: EventFilter): Promise<{ event: EventRow; targets: EventTargetRow[] }[]> => {
   await publish(store)
   return store.read(async (session) => {
-    const events = await session.db
+    const { before } = filter
+    const found = await session.db
       .selectFrom('events')
       .selectAll()
       .where('seq', '>', filter.after)
+      .$if(before !== undefined, (query) => query.where('seq', '<', before as number))
       .$if(filter.project !== null, (query) => query.where('project', '=', filter.project))
       .$if(filter.target !== null, (query) =>
         query.where('id', 'in', (sub) =>
@@ -84,9 +88,10 @@ export const readEvents = async (store: Store, filter: EventFilter): Promise<{ e
             ),
         ),
       )
-      .orderBy('seq')
+      .orderBy('seq', before === undefined ? 'asc' : 'desc')
       .limit(filter.limit)
       .execute()
+    const events = before === undefined ? found : found.toReversed()
     const targets =
       events.length === 0
         ? []

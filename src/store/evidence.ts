@@ -33,6 +33,7 @@ interface Joined {
   kind: string | null
   native_id: string | null
   immutable_id: string | null
+  mac_key: string | null
   lease_id: string | null
   lease_state: LeaseState | null
   release_deletes: number | null
@@ -44,7 +45,7 @@ interface Joined {
 
 const text = (among: string): string => `select l.ref, l.project, l.owner_id, l.owner_name, l.issued_at, l.owner_closed_at,
   i.id as instance_id, i.state as instance_state, i.changed_at, i.terminated_at, i.gave_up_at, i.attempt_id as bound_attempt_id,
-  a.id as attempt_id, a.number, a.token, a.scope, a.location, a.outcome, a.opened_at, a.deadline_at, a.ended_at, a.kind, a.native_id, a.immutable_id,
+  a.id as attempt_id, a.number, a.token, a.scope, a.location, a.outcome, a.opened_at, a.deadline_at, a.ended_at, a.kind, a.native_id, a.immutable_id, a.mac_key,
   s.id as lease_id, s.state as lease_state, s.release_deletes,
   r.id as removal_id, r.state as removal_state, r.identity, r.progress
   from ledger l
@@ -72,6 +73,7 @@ const attemptOf = (row: Joined, id: string): AttemptEvidence => ({
   kind: row.kind,
   nativeId: row.native_id,
   immutableId: row.immutable_id,
+  macKey: row.mac_key,
 })
 
 const removalOf = (row: Joined, id: string): RemovalEvidence => ({
@@ -202,6 +204,8 @@ export const boundEvidenceOf = async (session: Session, refs: readonly string[],
             kind: row.kind,
             nativeId: row.native_id,
             immutableId: row.immutable_id,
+            // Asked for nowhere of what is plainly tracked.
+            macKey: null,
           },
         ],
         lease: null,

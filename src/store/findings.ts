@@ -145,6 +145,10 @@ export interface FindingFilter {
   /** Missing or empty: of every code. */
   codes?: readonly string[]
   backend?: string | null
+  /** ms: first seen no later than this. */
+  firstSeenUntil?: number | null
+  /** Only what comes after this one in the order of the list. */
+  after?: Pick<FindingRow, 'last_seen_at' | 'id'> | null
   limit: number
 }
 
@@ -161,6 +165,13 @@ export const listFindings = (session: Session, filter: FindingFilter): Promise<F
     .$if(filter.state !== null, (query) => query.where('state', '=', filter.state as 'open'))
     .$if((filter.codes ?? []).length > 0, (query) => query.where('code', 'in', filter.codes as string[]))
     .$if(filter.backend != null, (query) => query.where(ofBackend(filter.backend as string)))
+    .$if(filter.firstSeenUntil != null, (query) => query.where('first_seen_at', '<=', filter.firstSeenUntil as number))
+    .$if(filter.after != null, (query) => {
+      const { last_seen_at: at, id } = filter.after as Pick<FindingRow, 'last_seen_at' | 'id'>
+      return query.where((where) =>
+        where.or([where('last_seen_at', '<', at), where.and([where('last_seen_at', '=', at), where('id', '<', id)])]),
+      )
+    })
     .orderBy('last_seen_at', 'desc')
     .orderBy('id', 'desc')
     .limit(filter.limit)

@@ -1,6 +1,7 @@
 /** A holder's right to an instance. Ended rows stay as evidence (leases R12). */
 import { sql, type Selectable } from 'kysely'
 import { rowsIn } from './bulk.ts'
+import { leaseCondition, type ReportConditions } from './report-conditions.ts'
 import type { LeaseId } from '../model/ids.ts'
 import type { LeaseState } from '../model/wire.ts'
 import type { CreateRequestsTable, LeasesTable } from './schema.ts'
@@ -32,31 +33,53 @@ export const liveLeasesBySlug = (session: Session, slug: string, project: string
     .$if(project !== null, (query) => query.where('project', '=', project as string))
     .execute()
 
+/** Written into the statement, as the index of live leases is: with parameters SQLite would look at every lease that a project ever had. */
+const isLiveText = sql<boolean>`state in ('provisioning', 'active')`
+
+/** Of all that ever had it, the newest; live ones are found by `liveLeasesBySlug`. */
+export const newestLeaseBySlug = (session: Session, slug: string, project: string | null): Promise<LeaseRow | undefined> =>
+  session.db
+    .selectFrom('leases')
+    .selectAll()
+    .where('slug', '=', slug)
+    .$if(project !== null, (query) => query.where('project', '=', project as string))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+
 export const slugIsLive = async (session: Session, project: string, slug: string): Promise<boolean> =>
   (await session.db
     .selectFrom('leases')
     .select('id')
     .where('project', '=', project)
     .where('slug', '=', slug)
-    .where('state', 'in', ['provisioning', 'active'])
+    .where(isLiveText)
     .executeTakeFirst()) !== undefined
+
+export const liveLeases = (session: Session, project: string): Promise<Pick<LeaseRow, 'owner' | 'state' | 'expires_at'>[]> =>
+  session.db.selectFrom('leases').select(['owner', 'state', 'expires_at']).where('project', '=', project).where(isLiveText).execute()
 
 export interface LeaseFilter {
   project: string | null
   states: readonly LeaseState[] | null
   provider: string | null
   owner: string | null
+  report?: ReportConditions
   limit: number
 }
 
-const filtered = (session: Session, filter: LeaseFilter) =>
-  session.db
+const filtered = (session: Session, filter: LeaseFilter) => {
+  const report = filter.report === undefined ? null : leaseCondition(session.dialect, filter.report)
+  return session.db
     .selectFrom('leases')
     .selectAll()
     .$if(filter.project !== null, (query) => query.where('project', '=', filter.project as string))
     .$if(filter.states !== null, (query) => query.where('state', 'in', filter.states as LeaseState[]))
     .$if(filter.provider !== null, (query) => query.where('provider', '=', filter.provider as string))
     .$if(filter.owner !== null, (query) => query.where('owner', '=', filter.owner as string))
+    .$if(report !== null, (query) => query.where(report as NonNullable<typeof report>))
+}
 
 /** Newest first. */
 export const listLeases = (session: Session, filter: LeaseFilter): Promise<LeaseRow[]> =>

@@ -5,6 +5,7 @@
 import type { Generated } from 'kysely'
 import type { InstanceState, LeaseState, RemovalState, Role } from '../model/wire.ts'
 import type { CellsTable, CircuitsTable, CleanupsTable, FindingsTable, PlansTable, SweepsTable } from './schema-sweeps.ts'
+import type { StopCode } from '../model/stop.ts'
 import type { AuditKind } from '../model/wire-audit.ts'
 import type { AttemptId, InstallationId, InstanceId, LeaseId, Ref, RemovalId, ScopeId } from '../model/ids.ts'
 
@@ -23,6 +24,35 @@ export interface InstallationTable {
   /** From which lease tokens are derived; never leaves the database. */
   secret: string
   created_at: number
+  /** Counted up at each start and adoption; written into the keyed tag of what is made. */
+  epoch: Generated<number>
+  /** JSON of a `Place`: where it lived when a start, or a person, last found it right; null: none has looked yet. */
+  place: Generated<string | null>
+  /** Counted up while it runs; what stands beside an SQLite file is never newer than the file. */
+  mark: Generated<number>
+  adopted_at: Generated<number | null>
+  /** JSON list: ids that it had before it was forked. */
+  former: Generated<string>
+  /** ms: what was made before belongs to a former one; 0: it was never forked. */
+  held_since: Generated<number>
+}
+/** Keys of the keyed tag; retired ones still verify. No secret ever leaves the database. */
+export interface KeysTable {
+  id: string
+  secret: string
+  created_at: number
+  retired_at: number | null
+}
+/** Why no removal begins, in one scope or in all (`*`), until a person says which database is the true one. */
+export interface StopsTable {
+  scope: string
+  code: StopCode
+  why: string
+  /** JSON. */
+  evidence: string
+  /** The newest epoch that was seen on what is there; null: none. */
+  epoch: number | null
+  since_at: number
 }
 /** The clock that every statement works by (I4). */
 export interface ClockTable {
@@ -176,6 +206,8 @@ export interface AttemptsTable {
   immutable_id: string | null
   facts: string | null
   error: string | null
+  /** The key of its keyed tag; null: none was written. */
+  mac_key: Generated<string | null>
   /** Looks that found nothing, in a row, and the first of them. */
   absent_since: number | null
   absent_count: Generated<number>
@@ -302,6 +334,8 @@ export interface ChainTable {
 
 export interface Schema {
   installation: InstallationTable
+  keys: KeysTable
+  stops: StopsTable
   clock: ClockTable
   replicas: ReplicasTable
   projects: ProjectsTable

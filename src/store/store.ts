@@ -27,6 +27,16 @@ export interface Feed {
   written(events: readonly NewEvent[]): void
 }
 
+export interface News {
+  /** @param text below 8,000 bytes; every subscriber of the database gets it, this process too */
+  publish(text: string): Promise<void>
+  /**
+   * @param restored after an interruption, in which news may have been lost
+   * @returns ends it
+   */
+  subscribe(heard: (text: string) => void, restored: () => void): Promise<() => Promise<void>>
+}
+
 export interface Store {
   readonly dialect: DialectName
   /** The time in ms that every statement works by: the database's clock (PostgreSQL), or a monotonic one (SQLite). */
@@ -34,6 +44,8 @@ export interface Store {
   read<T>(body: (session: Session) => Promise<T>): Promise<T>
   /** Commits when the body resolves, rolls back when it throws. Transactions of one tick share a commit. */
   write<T>(body: (tx: Tx) => Promise<T>): Promise<T>
+  /** Tells the other processes on this database; absent where there are none to tell. Only a shortcut: what is lost is found by polling. */
+  readonly news?: News
   /** What lies behind the file or URL, without secrets; for messages. */
   readonly description: string
   close(): Promise<void>

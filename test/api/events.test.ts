@@ -39,6 +39,21 @@ eachStore('the feed of events over HTTP', (open) => {
     }
   })
 
+  test('backwards it is the newest ones, in the order of time, page after page', async () => {
+    bench = await makeBench(await open())
+    const { lease } = await bench.lease({ slug: 'findable' })
+    await bench.lease()
+    const { events: all } = await read('')
+    const last = await read('?before=newest&limit=2')
+    expect(last.events).toEqual(all.slice(-2))
+    expect(last.next).toBe(all.at(-1)?.seq)
+    expect((await read(`?before=${last.events[0]?.seq}&limit=3`)).events).toEqual(all.slice(-5, -2))
+    expect((await read('?before=1')).events).toEqual([])
+    const own = (await read(`?target=${lease.id}`)).events
+    expect((await read(`?target=${lease.id}&before=newest&limit=1`)).events).toEqual(own.slice(-1))
+    for (const wrong of ['before=x', 'before=5&after=2']) expect((await bench.call('GET', `/v1/events?${wrong}`)).status, wrong).toBe(400)
+  })
+
   test('a cursor moves on past events of others, so that nobody reads them over and over', async () => {
     bench = await makeBench(await open())
     await bench.lease()

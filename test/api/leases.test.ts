@@ -211,7 +211,10 @@ eachStore('leases over HTTP', (open) => {
     for (const both of ['?state=active,released', '?state=active&state=released']) expect(await ids(both)).toHaveLength(3)
     expect(await ids('?owner=ann')).toEqual([first.lease.id])
     expect(await ids('?project=other&provider=process')).toEqual([third.lease.id])
-    expect(await ids('?provider=aws')).toEqual([])
+    expect(await bench.call('GET', '/v1/leases?provider=aws')).toMatchObject({
+      status: 400,
+      body: { error: 'bad_request', message: 'provider: no provider "aws" is known here; there is process' },
+    })
     expect((await bench.call('GET', `/v1/leases/${first.lease.slug}`)).body['lease'].id).toBe(first.lease.id)
   })
 

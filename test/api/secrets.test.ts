@@ -2,13 +2,14 @@
 import { afterEach, expect, test } from 'vitest'
 import type { Log } from '../../src/engine/context.ts'
 import { eachStore } from '../support/stores.ts'
+import { listKeys } from '../../src/store/keys.ts'
 import { makeBench, type Bench } from './support.ts'
 
 eachStore('secrets', (open) => {
   let bench: Bench
   afterEach(() => bench.close())
 
-  test('no token, lease token, backend secret or installation secret is in any other answer, event or line of the log', async () => {
+  test('no token, lease token, backend secret, installation secret or key of the keyed tag is in any other answer, event or line of the log', async () => {
     const lines: unknown[] = []
     const keep = (fields: object, message: string): void => void lines.push({ ...fields, message })
     const log: Log = { debug: keep, info: keep, warn: keep, error: keep }
@@ -22,6 +23,7 @@ eachStore('secrets', (open) => {
       region: 'here',
     }
     await bench.call('POST', '/v1/backends', { name: 'cloud', provider: 'process', config })
+    await bench.call('POST', '/v1/installation/keys', { reason: 'a canary' })
     const made = await bench.call('POST', '/v1/tokens', { name: 'fresh', role: 'user' })
     const secrets = [
       bench.admin,
@@ -29,10 +31,12 @@ eachStore('secrets', (open) => {
       leaseToken,
       made.body['secret'] as string,
       bench.engine.context.installation.secret,
+      ...(await store.read(listKeys)).map((key) => key.secret),
       'canary-one',
       'canary-two',
       'canary-three',
     ]
+    expect(await store.read(listKeys)).toHaveLength(2)
     expect(secrets.every((secret) => typeof secret === 'string' && secret.length >= 10)).toBe(true)
 
     bench.provider.onRead = () => {
@@ -52,6 +56,11 @@ eachStore('secrets', (open) => {
       'backends',
       'holds',
       'freezes',
+      'installation',
+      'admin/audit',
+      'admin/audit/verify',
+      `receipts/${lease.id}`,
+      `explain/${lease.id}`,
       'status',
       'doctor',
     ]
@@ -61,6 +70,8 @@ eachStore('secrets', (open) => {
     answers.push(await bench.call('GET', '/v1/leases', undefined, { token: `${token}x` }))
     answers.push(await bench.call('DELETE', '/v1/backends/cloud'))
     answers.push(await bench.call('POST', `/v1/leases/${lease.id}/release`, {}, { token: leaseToken }))
+    answers.push(await bench.call('POST', '/v1/installation/adopt', { reason: 'a canary' }))
+    answers.push(await bench.call('POST', '/v1/installation/fork', { reason: 'a canary' }))
     // A failure that nobody foresaw, with secrets in its text.
     const { createHash } = await import('node:crypto')
     const broken = async (): Promise<never> => {

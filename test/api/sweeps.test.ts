@@ -107,7 +107,12 @@ eachStore('sweeps over HTTP', (open) => {
       (await bench.call<{ findings: FindingView[] }>('GET', `/v1/findings?${query}`)).body.findings.map((one) => one.code)
     expect(await codes('code=orphan,missing')).toEqual(['orphan'])
     expect(await codes('code=missing&code=stuck')).toEqual([])
-    expect(await codes('backend=nowhere')).toEqual([])
+    expect(await codes('backend=local')).toEqual(['orphan'])
+    for (const path of ['findings', 'sweeps', 'plans'])
+      expect(await bench.call('GET', `/v1/${path}?backend=nowhere`), path).toMatchObject({
+        status: 400,
+        body: { error: 'bad_request', message: 'backend: no backend "nowhere" is known here; there is local' },
+      })
     expect(await bench.call('GET', '/v1/findings?code=moon')).toMatchObject({ status: 400, body: { error: 'bad_request' } })
   })
 

@@ -61,7 +61,7 @@ export const drain = async (database: BenchDatabase): Promise<Row[]> => {
       immutableId: row.immutable_id ?? '',
       facts: {},
     }
-    const tags = { ref: row.ref, installation: engine.context.installation.installation_id, attempt: row.token }
+    const tags = { ref: row.ref, installation: engine.context.installation.installation_id, attempt: row.token, mac: null }
     provider.boxes.set(resource.nativeId, {
       resource,
       tags,

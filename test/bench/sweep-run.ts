@@ -40,7 +40,7 @@ async function* pages(): AsyncGenerator<ListingItem> {
         immutableId: row.immutable_id ?? '',
         facts: {},
       },
-      tags: { ref: row.ref, installation, attempt: row.token },
+      tags: { ref: row.ref, installation, attempt: row.token, mac: null },
       fixedAttemptToken: row.token,
       providerState: 'running',
       existence: 'exists',

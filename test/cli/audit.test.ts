@@ -56,6 +56,15 @@ describe('audit and receipt', () => {
     expect(await box.run(['audit', 'verify', '--expect', '3'])).toMatchObject({ status: 2, out: '' })
   })
 
+  it('a wrong hash to go on from is told as that, not as a change of the record after it', async () => {
+    const { status, err } = await box.run(['audit', 'verify', '--from', `2:${'0a'.repeat(32)}`])
+    expect(status).toBe(1)
+    expect(err).toMatch(
+      /^leasehold: record 2 has another hash than the one given to go on from: .*copied wrong.*nothing after it was looked at/,
+    )
+    expect(err).not.toContain('record 3')
+  })
+
   it('audit list has a line per record, of one removal if asked, and one array with --json', async () => {
     const records = await json<AuditRecordView[]>('audit', 'list')
     expect(records.map((one) => one.kind)).toEqual(['proof', 'outcome', 'intent'])
@@ -87,7 +96,20 @@ describe('audit and receipt', () => {
     const machine = await box.run(['audit', 'verify', '--json'])
     expect(machine.status).toBe(1)
     expect(JSON.parse(machine.out)).toMatchObject({ ok: false, problem: { what: 'changed', seq: 2 } })
-    expect((await box.run(['receipt', leaseId])).out).toContain('DOES NOT HOLD')
+    const receipt = await box.run(['receipt', leaseId])
+    expect(receipt).toMatchObject({ status: 1, out: expect.stringContaining('DOES NOT HOLD') })
+    expect(receipt.err).toContain('this receipt proves nothing')
+  })
+
+  it('a receipt of which records are missing is exit 1 and says so, also with --json', async () => {
+    await store.write((tx) => tx.db.deleteFrom('audit').where('kind', '=', 'intent').execute())
+    const { status, out, err } = await box.run(['receipt', leaseId])
+    expect(status).toBe(1)
+    expect(out).toContain('MISSING: the intent before the answer of')
+    expect(err).toContain('audit records are missing, or were changed')
+    const machine = await box.run(['receipt', leaseId, '--json'])
+    expect(machine.status).toBe(1)
+    expect(JSON.parse(machine.out)).toMatchObject({ whole: false, removals: [{ verdict: 'unknown' }] })
   })
 })
 

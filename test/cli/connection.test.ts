@@ -136,6 +136,35 @@ describe('leasehold config', () => {
     expect((await box.run(['config'], { environment })).out).not.toContain('canary')
   })
 
+  it('warns of a variable that nobody reads, with the nearest name and without its value, as serve and doctor do', async () => {
+    const environment = { LEASEHOLD_ORPHAN_CLEANUP_MDOE: 'canary', LEASEHOLD_DATA: box.data, LEASEHOLD_URL: 'none' }
+    const said = 'the environment variable LEASEHOLD_ORPHAN_CLEANUP_MDOE is read by nobody: is LEASEHOLD_ORPHAN_CLEANUP_MODE meant?'
+    const config = await box.run(['config', '--json'], { environment })
+    expect(config).toMatchObject({ status: 0, err: `leasehold: warning: ${said}\n` })
+    expect(config.out).not.toContain('canary')
+    // A wrong setting stops serve here before it opens anything.
+    const serve = await box.run(['serve'], { environment: { ...environment, LEASEHOLD_ORPHAN_CLEANUP_GRACE_SECONDS: 'x' } })
+    expect(serve).toMatchObject({ status: 2, err: expect.stringContaining(`leasehold: warning: ${said}\n`) })
+    const checks = async (changes: Record<string, string>) =>
+      JSON.parse((await box.run(['doctor', '--json'], { environment: changes })).out) as { name: string; level: string; message: string }[]
+    expect((await checks(environment)).find(({ name }) => name === 'local environment')).toMatchObject({ level: 'warning', message: said })
+    const { LEASEHOLD_ORPHAN_CLEANUP_MDOE: _, ...right } = environment
+    expect((await checks(right)).find(({ name }) => name === 'local environment')).toMatchObject({ level: 'ok' })
+  })
+
+  it('says whose the sweep settings are, and where those of the coordinator differ', async () => {
+    const running = { provider: 'process', origin: 'environment X', intervalSeconds: 900, graceSeconds: 900, canList: true, backends: 1 }
+    const status = (mode: string) => ({ status: 200, body: { status: { sweeps: [{ ...running, mode }] } } })
+    coordinator.override = ({ path }) => (path === '/v1/status' ? status('delete') : null)
+    const whose = `the sweep settings shown are those that "leasehold serve" would take from this shell, not those of the coordinator at ${coordinator.url}`
+    expect((await box.run(['config'])).err).toBe(`leasehold: warning: ${whose}: sweep.process.mode is delete there (environment X)\n`)
+    coordinator.override = ({ path }) => (path === '/v1/status' ? status('report') : null)
+    expect((await box.run(['config'])).err).toBe(`leasehold: warning: ${whose}, which runs with the same\n`)
+    coordinator.override = () => ({ status: 403, body: { error: 'forbidden', message: 'no' } })
+    expect((await box.run(['config'])).err).toContain(`${whose}, which could not be asked (no (forbidden)); "leasehold status" shows them`)
+    coordinator.override = () => null
+  })
+
   it('shows the settings of sweeps for each provider, with where each comes from (orphans R75a)', async () => {
     const environment = {
       LEASEHOLD_ORPHAN_CLEANUP_MODE: 'report',
@@ -235,6 +264,7 @@ describe('leasehold doctor', () => {
       'local data folder',
       'local admin token',
       'local claims',
+      'local environment',
       'coordinator',
       'boxes',
     ])

@@ -152,6 +152,14 @@ const contract = (fake: FakeCoordinator, seen: Seen): Reply => {
   if (seen.path === '/v1/leases') return { status: 200, body: { leases: [...fake.leases.values()] } }
   if (seen.path === '/v1/events') {
     const limit = Number(seen.query['limit'] ?? 100)
+    const before = seen.query['before']
+    if (before !== undefined) {
+      const until = before === 'newest' ? Number.POSITIVE_INFINITY : Number(before)
+      return {
+        status: 200,
+        body: { events: fake.events.filter(({ seq }) => seq < until).slice(-limit), next: fake.events.at(-1)?.seq ?? 0 },
+      }
+    }
     const events = fake.events.filter(({ seq }) => seq > Number(seen.query['after'] ?? 0)).slice(0, limit)
     return { status: 200, body: { events, next: events.at(-1)?.seq ?? Number(seen.query['after'] ?? 0) } }
   }

@@ -39,6 +39,12 @@ describe('events', () => {
     expect((JSON.parse(out) as EventView[]).map(({ seq }) => seq)).toEqual(coordinator.events.map(({ seq }) => seq))
     expect(coordinator.seen.every(({ query }) => query['target'] === 'brave-otter')).toBe(true)
     expect(JSON.parse((await box.run(['events', '--after', '1200', '--limit', '2', '--json'])).out)).toEqual([event(1201), event(1202)])
+    // Without a place to go on from, a person wants the newest, in the order of time.
+    expect(JSON.parse((await box.run(['events', '--limit', '2', '--json'])).out)).toEqual([event(1202), event(1203)])
+    const seqs = async (limit: string): Promise<number[]> =>
+      (JSON.parse((await box.run(['events', '--limit', limit, '--json'])).out) as EventView[]).map(({ seq }) => seq)
+    expect(await seqs('1100')).toEqual(Array.from({ length: 1100 }, (_, at) => at + 104))
+    expect(await seqs('5000')).toHaveLength(1203)
   })
 
   it('--follow goes on where it was over a broken connection, one object per line', async () => {

@@ -137,6 +137,51 @@ describe('sweep, orphans, sweeps and explain', () => {
     expect((await box.run(['orphans', '--code', 'missing'])).err).toBe('leasehold: no findings of sweeps\n')
   })
 
+  it('orphans, findings, list and instances take the same filters, and a misspelt one is exit 2 with what there is', async () => {
+    const ids = async (...argv: string[]) => (await json<{ id: string }[]>(...argv)).length
+    expect(await ids('orphans', '--owner', 'admin', '--kind', 'box', '--project', 'default')).toBe(1)
+    expect(await ids('orphans', '--label', 'team=nobody')).toBe(0)
+    expect(await ids('orphans', '--older-than', '2d')).toBe(0)
+    expect(await ids('orphans', '--older-than', '1s')).toBe(1)
+    expect(await ids('findings', '--owner', 'admin', '--state', 'open')).toBe(1)
+    expect(await ids('list', '--kind', 'box', '--older-than', '1m')).toBe(1)
+    expect(await ids('admin', 'leases', '--label', 'team=nobody')).toBe(0)
+    expect(await ids('instances', '--owner', 'admin', '--older-than', '1m')).toBe(1)
+    for (const [argv, said] of [
+      [['orphans', '--backend', 'nope'], 'no backend "nope" is known here; there is local'],
+      [['sweeps', '--backend', 'nope'], 'no backend "nope" is known here; there is local'],
+      [['orphans', '--project', 'nope'], 'no project "nope" is known here; there is default, other'],
+      [['list', '--owner', 'nope'], 'nobody of the name "nope" is known here; there is admin'],
+      [['list', '--provider', 'nope'], 'no provider "nope" is known here; there is process'],
+      [['instances', '--kind', 'nope'], 'no kind "nope" is known here; there is box'],
+      [['instances', '--state', 'nope'], 'state'],
+      [['findings', '--state', 'nope'], 'state'],
+      [['orphans', '--code', 'nope'], 'code'],
+      [['orphans', '--label', 'team'], '--label must be key=value'],
+      [['orphans', '--older-than', '2'], 'unit'],
+      [['sweep', '--owner', 'admin'], 'unknown option'],
+    ] as const) {
+      const { status, out, err } = await box.run([...argv])
+      expect([argv, status, out]).toEqual([argv, 2, ''])
+      expect(err).toContain(said)
+    }
+  })
+
+  it('what a filter can not answer is in the table with what is unknown, and counted', async () => {
+    await store.write((tx) => tx.db.updateTable('instances').set({ lease_id: null }).execute())
+    const { out, err } = await box.run(['instances', '--owner', 'admin'])
+    expect(out).toMatch(/ UNKNOWN *$/m)
+    expect(out).toMatch(/ owner *$/m)
+    expect(err).toBe('leasehold: 1 of 1 row is shown although the owner is not known\n')
+    expect(await json('instances', '--owner', 'admin')).toMatchObject([{ unknown: ['owner'] }])
+    await store.write((tx) =>
+      tx.db
+        .updateTable('instances')
+        .set({ lease_id: leaseId as never })
+        .execute(),
+    )
+  })
+
   it('sweeps lists certificates, and shows one whole', async () => {
     const [sweep] = await json<SweepView[]>('sweeps', '--limit', '1')
     const { out } = await box.run(['sweeps'])
@@ -166,6 +211,24 @@ describe('sweep, orphans, sweeps and explain', () => {
     expect(err).toMatch(
       /^leasehold: nothing that "nothing-of-that-name" names is visible to this token: a resource that no record names .* \(not_found\)\n$/,
     )
+  })
+
+  it('what needs a person is shown under a sweep, whatever its outcome', async () => {
+    expect((await box.run(['sweep'])).out).not.toContain('NEEDS A PERSON')
+    const { lease } = await bench.lease({ ttlSeconds: 86_400, idleTimeoutSeconds: 86_400 })
+    const made = bench.provider.boxes.get(lease.cloudID ?? '') as ListedResource
+    const copy = { ...made, fixedAttemptToken: null, resource: { ...made.resource, nativeId: 'copy', immutableId: 'copy#1' } }
+    bench.provider.boxes.set('copy', copy)
+    await advance(store, 60_000)
+    const { status, out } = await box.run(['sweep', '--backend', 'local'])
+    expect(status).toBe(0)
+    expect(out).toMatch(/^contradiction +process\/here\/copy .* fd_\w+ +Only its tags name us/m)
+    expect(out).toContain('1 finding stands until a person decides')
+    await advance(store, 1000)
+    // Only of what was swept, and --json is the API's answer alone.
+    expect((await box.run(['sweep', '--project', 'other'])).out).not.toContain('NEEDS A PERSON')
+    expect(await json<SweepView[]>('sweep', '--backend', 'local')).toHaveLength(1)
+    bench.provider.boxes.delete('copy')
   })
 
   it('a listing that fails is exit 7, with the error', async () => {

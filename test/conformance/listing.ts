@@ -74,7 +74,12 @@ export const listingConformance = (name: string, setup: () => Promise<Conformanc
       expect(owners[0]).toMatchObject({
         resource,
         name: request.name,
-        tags: { ref: request.ref, installation: request.installation, attempt: request.attemptToken },
+        tags: {
+          ref: request.ref,
+          installation: request.installation,
+          attempt: request.attemptToken,
+          mac: provider.writesMac ? request.mac : null,
+        },
         fixedAttemptToken: request.attemptToken,
         existence: 'exists',
         reportOnly: null,
@@ -91,11 +96,16 @@ export const listingConformance = (name: string, setup: () => Promise<Conformanc
       }
     })
 
-    it('groups that hang together: every member carries both facts, and stands on the owner by its attachments (orphans R18)', async () => {
+    it('groups that hang together: every member carries both facts, the keyed tag where there is room, and stands on the owner by its attachments (orphans R18)', async () => {
       const { request, resource } = await make()
       const group = groupOf(await list(), request)
       expect(
-        group.filter((one) => one.fixedAttemptToken !== request.attemptToken || one.tags.installation !== request.installation),
+        group.filter(
+          (one) =>
+            one.fixedAttemptToken !== request.attemptToken ||
+            one.tags.installation !== request.installation ||
+            one.tags.mac !== (provider.writesMac ? request.mac : null),
+        ),
       ).toEqual([])
       const byId = new Map(group.map((one) => [one.resource.nativeId, one]))
       const standsOn = (id: string, seen: string[] = []): boolean =>
@@ -189,7 +199,16 @@ export const listingConformance = (name: string, setup: () => Promise<Conformanc
     })
 
     // Where tags are read from the process itself they can't be hidden, so there is nothing to show.
-    if (traits.tagsCanHide)
+    if (traits.tagsCanHide) {
+      it('a machine whose tags can not be read, made with a token as ours are, so that a look for a ref never says that there is none (I5, case I2)', async () => {
+        const { request, resource } = await make()
+        await world.hideTags?.(resource)
+        expect(await provider.find(request.ref as Ref, world.config, context())).toMatchObject({ kind: 'incomplete' })
+        // The twin: without it the answer is whole again.
+        await removeForGood(resource)
+        expect(await provider.find(request.ref as Ref, world.config, context())).toMatchObject({ kind: 'complete', found: [] })
+      })
+
       it('unreadable tags as null, and not as none (case I2)', async () => {
         const { resource } = await make()
         await world.hideTags?.(resource)
@@ -197,8 +216,9 @@ export const listingConformance = (name: string, setup: () => Promise<Conformanc
         const hidden = resources.find((one) => one.resource.immutableId === resource.immutableId)
         expect(hidden).toMatchObject({ labels: null, tags: { ref: null, installation: null, attempt: null } })
       })
+    }
 
-    it('everything of many, each once, over several pages (cases J1, J2)', async () => {
+    it('everything of many, each once, over several pages (case J1, J2)', async () => {
       const ref = letterFirst(12) as Ref
       const installation = createRequest(provider, world.config).installation
       const made = []

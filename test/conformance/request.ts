@@ -14,6 +14,7 @@ export const createRequest = (
   installation: letterFirst(8) as InstallationId,
   attemptNumber: 1,
   attemptToken: hex(16),
+  mac: `1-key000-3-${hex(20)}`,
   leaseId: null,
   name: 'calm-otter',
   project: 'default',

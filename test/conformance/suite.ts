@@ -109,10 +109,20 @@ export const providerConformance = (name: string, setup: () => Promise<Conforman
       expect(others).toEqual([])
       expect(found).toMatchObject({
         resource,
-        tags: { ref: request.ref, installation: request.installation, attempt: request.attemptToken },
+        tags: {
+          ref: request.ref,
+          installation: request.installation,
+          attempt: request.attemptToken,
+          mac: provider.writesMac ? request.mac : null,
+        },
         fixedAttemptToken: request.attemptToken,
         existence: 'exists',
       })
+    })
+
+    it('writes no keyed tag where it is given none', async () => {
+      const { request } = await make({ mac: null })
+      expect((await find(request.ref)).map((found) => found.tags.mac)).toEqual([null])
     })
 
     it('finds both attempts of one ref', async () => {
@@ -225,7 +235,7 @@ export const providerConformance = (name: string, setup: () => Promise<Conforman
       if (shape.kind !== 'exact') throw new Error(shape.why)
       expect(shape.members[0]?.one.resource).toEqual(resource)
       for (const { one } of shape.members) {
-        expect(one.tags).toEqual({ ref: request.ref, installation: request.installation, attempt: request.attemptToken })
+        expect(one.tags).toMatchObject({ ref: request.ref, installation: request.installation, attempt: request.attemptToken })
         expect(one.fixedAttemptToken).toBe(request.attemptToken)
         expect(await read(one.resource)).toMatchObject({ kind: 'present', found: { resource: one.resource } })
       }

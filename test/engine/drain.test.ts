@@ -31,7 +31,8 @@ eachStore('a coordinator that starts with many expired leases', (_open, database
     engines.splice(0)
     // As many again as it takes, each with its own box.
     const count = 2000
-    const { attempt, instance, lease } = await store.read(async ({ db: kysely }) => ({
+    const { attempt, instance, lease, issued } = await store.read(async ({ db: kysely }) => ({
+      issued: await kysely.selectFrom('ledger').selectAll().executeTakeFirstOrThrow(),
       attempt: await kysely.selectFrom('attempts').selectAll().executeTakeFirstOrThrow(),
       instance: await kysely.selectFrom('instances').selectAll().executeTakeFirstOrThrow(),
       lease: await kysely.selectFrom('leases').selectAll().executeTakeFirstOrThrow(),
@@ -77,6 +78,11 @@ eachStore('a coordinator that starts with many expired leases', (_open, database
             },
           }
         })
+        // A ref that nobody issued would stop everything (decisions 6).
+        await tx.db
+          .insertInto('ledger')
+          .values(part.map((one) => ({ ...issued, ref: one.instance.ref, owner_id: one.instance.id })))
+          .execute()
         await tx.db
           .insertInto('instances')
           .values(part.map((one) => one.instance))

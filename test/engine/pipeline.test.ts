@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import type { EngineContext, Log } from '../../src/engine/context.ts'
 import { silentLog } from '../../src/engine/context.ts'
-import { createPipeline, type Held, type Pipeline, type PipelineSpec } from '../../src/engine/pipeline.ts'
+import { createPipeline, stillStands, type Held, type Pipeline, type PipelineSpec } from '../../src/engine/pipeline.ts'
 import { createSignals } from '../../src/engine/signals.ts'
 import { stillHeld, unlocked } from '../../src/store/due.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -9,6 +9,7 @@ import { makeEngine } from '../support/engine.ts'
 import { gate, scriptedProvider } from '../support/scripted-provider.ts'
 import { eachStore, setClock } from '../support/stores.ts'
 import { until } from '../support/until.ts'
+import { insertProject } from '../../src/store/projects.ts'
 import { insertRows } from '../store/rows.ts'
 
 const t0 = 1_780_000_000_000
@@ -157,6 +158,27 @@ eachStore('a pipeline', (open, database) => {
     await until(async () => (await errors(store))[0] === 'done', 'it is applied')
   })
 
+  it('a process that stood still for as long as its lock stands takes it for lost, although nobody has told it; renewed, it stands again (I3)', async () => {
+    const store = await open()
+    await withRows(store, 1)
+    const slow = gate()
+    const works: Held[] = []
+    run(await contextOn(store), async (held) => {
+      works.push(held)
+      await slow.promise
+    })
+    const held = await until(() => works[0], 'the work begins')
+    expect(stillStands(held)).toBe(true)
+    const begun = performance.now()
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => begun + 30_000)
+    expect(stillStands(held)).toBe(false)
+    expect(held.signal.aborted).toBe(false)
+    await renewal()
+    await until(() => stillStands(held), 'the lock is renewed')
+    clock.mockRestore()
+    slow.open()
+  })
+
   it('a row that throws comes back when its lock ends, delays no other, and the log has the reason without its secrets', async () => {
     const store = await open()
     await withRows(store, 3)
@@ -199,6 +221,35 @@ eachStore('a pipeline', (open, database) => {
     expect(running).toBe(1)
     slow.open()
     await until(async () => (await errors(store))[0] === 'done', 'the slow one too')
+  })
+
+  it('one project’s thousand due rows, each of which hangs, keep no place from another’s', async () => {
+    const store = await open()
+    await setClock(store, t0)
+    const hung = gate()
+    await store.write(async (tx) => {
+      for (const name of ['many', 'few']) await insertProject(tx, name)
+      // The other's rows are the last to have come due.
+      await insertRows(tx, 'removals', 1_010, (n) => ({
+        project: n <= 1_000 ? 'many' : 'few',
+        due_at: n <= 1_000 ? t0 - 1_010 + n : t0,
+      }))
+    })
+    const done: string[] = []
+    run(
+      await contextOn(store),
+      async (held) => {
+        if (held.project === 'many') await hung.promise
+        await apply(store, held, 'done')
+        done.push(held.id)
+      },
+      { capacity: 50 },
+    )
+    const few = Array.from({ length: 10 }, (_, i) => `rm_${1_001 + i}`)
+    await until(() => few.every((id) => done.includes(id)), 'the few are done')
+    expect(done).toHaveLength(10)
+    hung.open()
+    await until(() => done.length === 1_010, 'the many are done too', 60_000)
   })
 
   it('stop takes nothing new and waits for what is in work', async () => {

@@ -239,6 +239,49 @@ eachStore('the receipt of a deletion', (open) => {
     expect(after.open[0]).toMatch(/^the removal's own row says something else/)
   })
 
+  it.each([
+    ['intent', 1, /^the intent before the answer of .* is missing$/],
+    ['outcome', 2, /^the provider took its removal on at .*, and the record of that answer is missing$/],
+    ['proof', 3, /^the proof that .*#1 is absent is missing$/],
+  ] as const)('where the %s was taken away it says so, and does not claim to know what was done (case M, I7)', async (kind, seq, said) => {
+    const w = await start()
+    const lease = await released(w)
+    await seal(w.store)
+    expect(await receipt(w, lease.id)).toMatchObject({ whole: true, removals: [{ verdict: 'deleted', missing: [] }] })
+    await w.store.write((tx) => tx.db.deleteFrom('audit').where('kind', '=', kind).execute())
+    const told = await receipt(w, lease.id)
+    const [one] = told.removals
+    expect(told).toMatchObject({ whole: false, removals: [{ verdict: 'unknown' }] })
+    expect(one?.missing[0]).toMatch(said)
+    expect(one?.summary).toMatch(/^what was done to box .* can not be told: audit records of its removal are missing/)
+    const cut = one?.missing.some((text) => text.startsWith(`audit record ${seq}, the one before au_`))
+    expect(cut).toBe(seq < 3)
+    expect(receiptText(told).join('\n')).toContain('MISSING: ')
+  })
+
+  it('where all of its records were taken away it does not say that nothing was called', async () => {
+    const w = await start()
+    const lease = await released(w)
+    const untouched = await leaseOn(w.engine, long)
+    w.provider.boxes.delete(untouched.cloudID as string)
+    await releaseLease(w.engine.context, ann, untouched.id, {})
+    await leaseWhen(w.engine, untouched.id, (view) => view.cleanup.state === 'gone')
+    await w.store.write((tx) =>
+      tx.db
+        .deleteFrom('audit')
+        .where('ref', '=', lease.ref as never)
+        .execute(),
+    )
+    const told = await receipt(w, lease.id)
+    expect(told.whole).toBe(false)
+    expect(told.removals[0]?.missing).toHaveLength(3)
+    const text = receiptText(told).join('\n')
+    expect(text).toContain('no call is recorded')
+    expect(text).not.toMatch(/no call was made|was absent already|was deleted/)
+    // The twin: where really nothing was called nothing is missing.
+    expect(await receipt(w, untouched.id)).toMatchObject({ whole: true, removals: [{ verdict: 'already-absent', missing: [] }] })
+  })
+
   it('shows no secret, whatever a provider puts into its words, and no token of an attempt', async () => {
     const w = await start({ mode: 'delete', graceMs: 0 })
     const canary = 'canary7Q'

@@ -145,7 +145,7 @@ eachStore('the removal of a box', (_open, database) => {
     }
     alter(replaced, (box) => ({ resource: { ...box.resource, immutableId: 'made by somebody else' } }))
     alter(retagged, (box) => ({ tags: { ...box.tags, installation: 'another1' } }))
-    alter(untagged, () => ({ tags: { ref: null, installation: null, attempt: null } }))
+    alter(untagged, () => ({ tags: { ref: null, installation: null, attempt: null, mac: null } }))
     for (const lease of [replaced, retagged, untagged, honest]) await releaseLease(engine.context, ann, lease.id, {})
     await gone(engine, honest)
     for (const lease of [replaced, retagged, untagged])
@@ -217,7 +217,7 @@ eachStore('the removal of a box', (_open, database) => {
       provider.boxes.set(resource.nativeId, {
         ...(box as NonNullable<typeof box>),
         existence: 'going',
-        tags: { ref: null, installation: null, attempt: null },
+        tags: { ref: null, installation: null, attempt: null, mac: null },
       })
       return { kind: 'accepted', requestId: 'req-1' }
     }

@@ -112,6 +112,23 @@ eachStore('an account whose listings fail', (open) => {
     expect((await readStatus(w.engine.context, ann, { version: 'test', expiryPaused: null })).circuits).toHaveLength(1)
     const explained = await explainKey(w.engine.context, root, 'second', signal())
     expect(explained.heldBack).toEqual([{ what: expect.stringContaining('the circuit of account scripted:one'), until }])
+    // Its own row may be due earlier, and waits all the same: one time is told.
+    await w.store.write((tx) =>
+      tx.db
+        .updateTable('cleanups')
+        .set({ due_at: tx.now + 1000 })
+        .execute(),
+    )
+    expect((await explainKey(w.engine.context, root, 'second', signal())).change).toContain(`due at ${until}`)
+    const said = (view: { tree: unknown }): string => JSON.stringify(view.tree)
+    expect(said(await explainKey(w.engine.context, root, 'scripted:one', signal()))).toContain(`begins by itself until ${until}`)
+    await advance(w.store, 6 * minute)
+    for (const key of ['second', 'scripted:one']) {
+      const over = await explainKey(w.engine.context, root, key, signal())
+      expect(over.heldBack).toEqual([])
+      expect(said(over)).toContain('3 listings in a row failed: 401 unauthorized; it is listed again by the next sweep that is due')
+      expect(said(over)).not.toContain('begins by itself until')
+    }
     w.provider.onList = undefined
     await advance(w.store, minute)
     const [swept] = await requestSweep(w.engine.context, root, { backend: 'second' }, 20_000, signal())

@@ -167,7 +167,7 @@ eachStore('a listing that shows far less than it should', (open) => {
       w.provider.boxes.set(`strange-${i}`, {
         ...box,
         labels: null,
-        tags: { ref: null, installation: null, attempt: null },
+        tags: { ref: null, installation: null, attempt: null, mac: null },
         fixedAttemptToken: null,
         resource: { ...box.resource, nativeId: `strange-${i}`, immutableId: `strange#${i}` },
       })

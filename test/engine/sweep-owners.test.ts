@@ -139,7 +139,7 @@ eachStore('whose a resource is', (open) => {
       w.provider.boxes.set('foreign', {
         ...box,
         resource: { ...box.resource, nativeId: 'foreign', immutableId: 'foreign#1' },
-        tags: { ref: 'zzzzzzzzzzzz', installation: 'other123', attempt: 'x' },
+        tags: { ref: 'zzzzzzzzzzzz', installation: 'other123', attempt: 'x', mac: null },
         fixedAttemptToken: 'x',
       })
       await w.round()

@@ -143,6 +143,47 @@ eachStore('a sweep', (open) => {
     await until(() => !w.provider.boxes.has(box.resource.nativeId), 'the orphan is removed at its second complete sighting')
   })
 
+  it('a listing of which no page of any cell arrives has failed, and is put off as one that raised (orphans R22, R79, leases R60, case orphan 10)', async () => {
+    const w = await world('report')
+    await orphanOn(w)
+    await nextSweep(w)
+    const nothing = (pages: number) => () => [
+      {
+        type: 'coverage' as const,
+        coverage: { location: 'here', kind: 'box', state: { kind: 'partial' as const, why: 'HTTP 503' }, pages },
+      },
+    ]
+    w.provider.onList = nothing(0)
+    const failed = await nextSweep(w)
+    expect(failed?.outcome).toBe('failed')
+    expect(JSON.parse(failed?.certificate ?? '{}')).toMatchObject({
+      error: 'nothing could be listed: HTTP 503',
+      why: ['the listing failed'],
+      cells: [{ state: 'partial', pages: 0 }],
+    })
+    const circuit = () => w.store.read(({ db }) => db.selectFrom('circuits').selectAll().executeTakeFirst())
+    expect([(await cleanup(w.store)).failures, (await circuit())?.failures]).toEqual([1, 1])
+    expect((await openFindings(w.store))[0]).toMatchObject({ code: 'orphan', complete_sightings: 1 })
+    // The twin: with one page it is a listing with gaps (orphans R77).
+    w.provider.onList = nothing(1)
+    expect((await nextSweep(w))?.outcome).toBe('unsettled')
+    expect([(await cleanup(w.store)).failures, await circuit()]).toEqual([0, undefined])
+  })
+
+  it('a lease whose clock ran out, and whose removal keeps failing, is no contradiction (leases R40, I10)', async () => {
+    const w = await world('report')
+    const lease = await leaseOn(w.engine, { ttlSeconds: 600, idleTimeoutSeconds: 600 })
+    w.provider.onRemove = () => ({ kind: 'denied', permission: 'boxes.delete' })
+    await advance(w.store, 601_000)
+    w.engine.context.signals.wake('expire')
+    const failing = await leaseWhen(w.engine, lease.id, (view) => view.cleanup.state === 'failed')
+    // By its row it is live until its removal succeeds.
+    expect(failing.state).toBe('active')
+    const sweep = await nextSweep(w)
+    expect(JSON.parse(sweep?.certificate ?? '{}').verdicts).toEqual({ 'inFlight.terminating': 1 })
+    expect(await openFindings(w.store)).toEqual([])
+  })
+
   it('a change starts the quarantine afresh, and so does its reversal (leases R58, R59)', async () => {
     const w = await world('delete', 3 * intervalMs)
     const { box } = await orphanOn(w)
@@ -183,9 +224,9 @@ eachStore('a sweep', (open) => {
     const other = (nativeId: string, over: Partial<ListedResource>): void =>
       void w.provider.boxes.set(nativeId, { ...box, ...over, resource: { ...box.resource, nativeId, immutableId: `other-${nativeId}` } })
     other('copy', { fixedAttemptToken: null })
-    other('stranger', { fixedAttemptToken: null, tags: { ref: 'zzzzzzzzzzzz', installation: null, attempt: null } })
-    other('foreign', { fixedAttemptToken: null, tags: { ref: 'zzzzzzzzzzzz', installation: 'other123', attempt: 'x' } })
-    other('malformed', { fixedAttemptToken: null, tags: { ref: ' R000000ABCD1', installation: null, attempt: null } })
+    other('stranger', { fixedAttemptToken: null, tags: { ref: 'zzzzzzzzzzzz', installation: null, attempt: null, mac: null } })
+    other('foreign', { fixedAttemptToken: null, tags: { ref: 'zzzzzzzzzzzz', installation: 'other123', attempt: 'x', mac: null } })
+    other('malformed', { fixedAttemptToken: null, tags: { ref: ' R000000ABCD1', installation: null, attempt: null, mac: null } })
     for (let i = 0; i < 4; i++) await nextSweep(w)
     expect(w.provider.count('remove')).toBe(0)
     expect([...w.provider.boxes.keys()].toSorted()).toEqual([box.resource.nativeId, 'copy', 'foreign', 'malformed', 'stranger'].toSorted())
@@ -312,7 +353,7 @@ eachStore('a sweep', (open) => {
     expect((await openFindings(w.store)).filter((row) => row.code === 'missing')).toHaveLength(1)
   })
 
-  it('a partial or denied cell makes nothing missing (I5, cases I7, C3)', async () => {
+  it('a partial or denied cell makes nothing missing (I5, case I7, C3)', async () => {
     const w = await world('report')
     const lease = await leaseOn(w.engine, { ttlSeconds: 86_400, idleTimeoutSeconds: 86_400 })
     w.provider.boxes.delete(lease.cloudID ?? '')

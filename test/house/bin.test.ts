@@ -49,6 +49,8 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
+const memory = '--max-semi-space-size=16'
+
 describe('bin/leasehold', { timeout: 60_000 }, () => {
   let here = ''
   const path = (...parts: string[]): string => join(here, 'package', ...parts)
@@ -161,7 +163,7 @@ describe('bin/leasehold', { timeout: 60_000 }, () => {
     write(path('dist', 'main.js'), program)
     fakeNode('v24.1.0')
     expect((await run(path('bin', 'leasehold'), ['list'])).stdout).toBe(
-      `--require ${path('bin', 'cache.cjs')} ${path('dist', 'main.js')} list\n`,
+      `${memory} --require ${path('bin', 'cache.cjs')} ${path('dist', 'main.js')} list\n`,
     )
   })
 
@@ -173,7 +175,7 @@ describe('bin/leasehold', { timeout: 60_000 }, () => {
     write(path('dist', 'main.js'), program)
     fakeNode(version)
     expect((await run(path('bin', 'leasehold'), [])).stdout.trim()).toBe(
-      `${flags} --require ${path('bin', 'cache.cjs')} ${path('dist', 'main.js')}`.trim(),
+      `${`${memory} ${flags}`.trim()} --require ${path('bin', 'cache.cjs')} ${path('dist', 'main.js')}`,
     )
   })
 
@@ -186,7 +188,7 @@ describe('bin/leasehold', { timeout: 60_000 }, () => {
     rmSync(path('node_modules', '.bin', 'node'))
     fakeNode(version)
     expect((await run(path('bin', 'leasehold'), [])).stdout.trim()).toBe(
-      `${flags} --require ${path('bin', 'cache.cjs')} ${path('src', 'main.ts')}`.trim(),
+      `${`${memory} ${flags}`.trim()} --require ${path('bin', 'cache.cjs')} ${path('src', 'main.ts')}`,
     )
   })
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { hex, letterFirst, secret, uuidv7Hex } from '../../src/lib/ids.ts'
 
 describe('makers of ids', () => {
-  it('a ref is 12 of [a-z0-9], a letter first, and never the same twice in 5,000 (cases K1, K2, K3, orphans R1)', () => {
+  it('a ref is 12 of [a-z0-9], a letter first, and never the same twice in 5,000 (case K1, K2, K3, orphans R1)', () => {
     const made = Array.from({ length: 5_000 }, () => letterFirst(12))
     for (const ref of made) expect(ref).toMatch(/^[a-z][a-z0-9]{11}$/)
     expect(new Set(made).size).toBe(made.length)

@@ -172,7 +172,7 @@ describe('ids', () => {
     'r000000abcd1\n',
     'r000000abc_1',
     'r00000-abcd1',
-  ])('%j is no ref (cases B4, K2)', (text) => {
+  ])('%j is no ref (case B4, K2)', (text) => {
     expect(isRef(text)).toBe(false)
     expect(isRef('r000000abcd1')).toBe(true)
   })

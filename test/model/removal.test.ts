@@ -20,6 +20,7 @@ import {
   type HoldFacts,
   type Identity,
 } from '../../src/model/removal.ts'
+import { forkStop } from '../../src/model/stop.ts'
 
 describe('when a failed removal is tried again (leases R40, R47)', () => {
   it.each<[number, number]>([
@@ -224,6 +225,20 @@ describe('what holds a removal back', () => {
     expect(heldBy(target, [], ['machine:one'])).toBe('freeze of machine:one')
     expect(heldBy(target, [], ['machine:two'])).toBeNull()
     expect(heldBy(target, [], [])).toBeNull()
+  })
+
+  it('a stop holds everything, or its scope, before any freeze; what a fork left holds only what was made before it (decisions 6)', () => {
+    const stop = { scope: '*', by: 'a stop' }
+    expect(heldBy(target, [hold('instance', 'in_1')], ['*', stop])).toBe('a stop')
+    expect(heldBy(target, [], [{ ...stop, scope: 'machine:one' }])).toBe('a stop')
+    expect(heldBy(target, [], [{ ...stop, scope: 'machine:two' }])).toBeNull()
+    const [fork] = forkStop(['k3f9a1bc'], 1000)
+    if (!fork) throw new Error('a fork stops what was made before it')
+    expect(heldBy({ ...target, madeAt: 999 }, [], [fork])).toContain('it belongs to installation k3f9a1bc')
+    expect(heldBy({ ...target, madeAt: 1000 }, [], [fork])).toBeNull()
+    // Nobody says when it was made.
+    expect(heldBy(target, [], [fork])).not.toBeNull()
+    expect(forkStop([], 0)).toEqual([])
   })
 
   it('it stands among any number of others', () => {

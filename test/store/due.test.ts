@@ -39,12 +39,12 @@ eachStore('the queue in a table', (open, database) => {
   it('a lock stands until its end to the millisecond, and then another worker gets the row, with the next fence (leases R43, R47)', async () => {
     const store = await filled(1)
     const [first] = await lock(store, 'a')
-    expect(first).toEqual({ id: 'lh_000000000001', fence: 1 })
+    expect(first).toMatchObject({ id: 'lh_000000000001', fence: 1 })
     expect(await row(store, 'lh_000000000001')).toEqual({ due_at: t0 + lockMs, lock_fence: 1, lock_owner: 'a', lock_until: t0 + lockMs })
     await setClock(store, t0 + lockMs - 1)
     expect(await lock(store, 'b')).toEqual([])
     await setClock(store, t0 + lockMs)
-    expect(await lock(store, 'b')).toEqual([{ id: 'lh_000000000001', fence: 2 }])
+    expect(await lock(store, 'b')).toMatchObject([{ id: 'lh_000000000001', fence: 2 }])
     // The first one has lost it: it extends nothing and holds nothing (I3).
     const held = [first as Locked]
     expect(await store.write((tx) => extendLocks(tx, 'leases', held, 'a', lockMs))).toEqual(new Set())

@@ -42,7 +42,7 @@ export interface Scripted extends Provider {
 
 export const scriptedProvider = (
   name = 'scripted',
-  tuning: Partial<Pick<Provider, 'visibilitySeconds' | 'createDeadlineSeconds' | 'callDeadlineSeconds'>> = {},
+  tuning: Partial<Pick<Provider, 'visibilitySeconds' | 'createDeadlineSeconds' | 'callDeadlineSeconds' | 'writesMac'>> = {},
 ): Scripted => {
   let serial = 0
   const boxes = new Map<string, ListedResource>()
@@ -73,7 +73,7 @@ export const scriptedProvider = (
       }
       boxes.set(resource.nativeId, {
         resource,
-        tags: { ref: request.ref, installation: request.installation, attempt: request.attemptToken },
+        tags: { ref: request.ref, installation: request.installation, attempt: request.attemptToken, mac: request.mac },
         fixedAttemptToken: request.attemptToken,
         providerState: 'running',
         existence: 'exists',

@@ -4,8 +4,8 @@ import { adminDelete, adminRelease, auditLeases } from '../../engine/admin/index
 import { requireAdmin } from '../../engine/actor.ts'
 import { listLeases } from '../../engine/leases/index.ts'
 import { answers, untilGone, type Api, type Wiring } from '../app.ts'
-import { answer, defaultLimit, nothing, ref, withoutNulls } from '../schemas/kinds.ts'
-import { adminReleaseBody, Lease, leaseKey, leaseQuery } from '../schemas/leases.ts'
+import { answer, countUnknown, defaultLimit, nothing, ref, unknownCount, withoutNulls } from '../schemas/kinds.ts'
+import { adminReleaseBody, debtQuery, Lease, leaseKey, leaseQuery } from '../schemas/leases.ts'
 import { Audit } from '../schemas/views.ts'
 
 const tags = ['admin']
@@ -21,12 +21,13 @@ export const adminLeaseRoutes = (app: Api, { context, closing }: Wiring): void =
         summary: 'List the leases of every owner',
         tags,
         querystring: leaseQuery,
-        response: answers({ 200: answer('Newest first.', { leases: Type.Array(ref(Lease)) }) }),
+        response: answers({ 200: answer('Newest first.', { leases: Type.Array(ref(Lease)), unknown: unknownCount() }) }),
       },
     },
     async (request) => {
       requireAdmin(request.actor)
-      return { leases: await listLeases(context, request.actor, { ...request.query, limit: request.query.limit ?? defaultLimit }) }
+      const leases = await listLeases(context, request.actor, { ...request.query, limit: request.query.limit ?? defaultLimit })
+      return { leases, unknown: countUnknown(leases) }
     },
   )
 
@@ -38,7 +39,7 @@ export const adminLeaseRoutes = (app: Api, { context, closing }: Wiring): void =
         summary: 'Leases that still owe a removal, checked at their provider',
         description: 'Without `state`: those with a debt, live ones first. A provider that can not be read gives `cloudStatus: error`.',
         tags,
-        querystring: leaseQuery,
+        querystring: debtQuery,
         response: answers({ 200: answer('A row per lease.', { audits: Type.Array(ref(Audit)) }) }),
       },
     },

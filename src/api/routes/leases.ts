@@ -17,7 +17,7 @@ import { LeaseholdError } from '../../model/errors.ts'
 import { isLeaseId } from '../../model/ids.ts'
 import type { LeaseAnswer, LeaseView } from '../../model/wire.ts'
 import { answers, untilGone, type Api, type Wiring } from '../app.ts'
-import { answer, defaultLimit, may, nothing, oneOf, ref, text, withoutNulls } from '../schemas/kinds.ts'
+import { answer, countUnknown, defaultLimit, may, nothing, oneOf, ref, text, unknownCount, withoutNulls } from '../schemas/kinds.ts'
 import {
   Access,
   cancelBody,
@@ -137,12 +137,15 @@ export const leaseRoutes = (app: Api, wiring: Wiring): void => {
         summary: 'List leases, newest first',
         tags,
         querystring: leaseQuery,
-        response: answers({ 200: answer('The leases that this token may see.', { leases: Type.Array(ref(Lease)) }) }),
+        response: answers({
+          200: answer('The leases that this token may see.', { leases: Type.Array(ref(Lease)), unknown: unknownCount() }),
+        }),
       },
     },
-    async (request) => ({
-      leases: await listLeases(context, request.actor, { ...request.query, limit: request.query.limit ?? defaultLimit }),
-    }),
+    async (request) => {
+      const leases = await listLeases(context, request.actor, { ...request.query, limit: request.query.limit ?? defaultLimit })
+      return { leases, unknown: countUnknown(leases) }
+    },
   )
 
   app.get(

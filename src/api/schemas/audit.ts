@@ -120,7 +120,9 @@ export const ReceiptRecord = component(
     at: time(),
     seq: seqOrNull(),
     hash: textOrNull(),
-    chain: oneOf(['verified', 'broken', 'unsealed'], { description: 'Does its hash follow from the record before it and its own text?' }),
+    chain: oneOf(['verified', 'broken', 'cut', 'unsealed'], {
+      description: 'Does its hash follow from the record before it and its own text? `cut`: the record before it is missing.',
+    }),
   },
   'An audit record, and whether the chain holds there.',
 )
@@ -176,7 +178,9 @@ export const ReceiptRemoval = component(
   {
     removalID: text(),
     state: oneOf(removalStates),
-    verdict: oneOf(['deleted', 'gone', 'already-absent', 'called', 'not-called']),
+    verdict: oneOf(['deleted', 'gone', 'already-absent', 'called', 'not-called', 'unknown'], {
+      description: '`unknown`: records of it are missing from the audit.',
+    }),
     summary: text(),
     name: text(),
     ref: text(),
@@ -199,6 +203,7 @@ export const ReceiptRemoval = component(
     proofs: Type.Array(Type.Object({ at: time(), resource: ref(ReceiptResource), proof: text(), record: ref(ReceiptRecord) })),
     goneAt: timeOrNull(),
     open: Type.Array(text(), { description: 'What is not settled yet, or was never recorded.' }),
+    missing: Type.Array(text(), { description: 'Records that must have been there and are not.' }),
   },
   'One removal: what it stood on, what was called, and by what its absence was known.',
 )
@@ -210,6 +215,7 @@ export const Receipt = component(
     subject: text(),
     project: textOrNull(),
     at: time(),
+    whole: flag({ description: 'Every record that must be there is there, and the chain holds at each that is sealed.' }),
     summary: text(),
     removals: Type.Array(ref(ReceiptRemoval), { description: 'Newest first, 50 at most; empty: no removal was ever ordered.' }),
   },

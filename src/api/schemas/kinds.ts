@@ -61,5 +61,20 @@ export const answer = <P extends TProperties>(description: string, properties: P
 export const withoutNulls = <T extends object>(body: T): { [K in keyof T]: Exclude<T[K], null> } =>
   Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)) as { [K in keyof T]: Exclude<T[K], null> }
 
+/** Which filters could not be answered for a row; there only in a list that was filtered, while it says something. */
+export const unknowns = () =>
+  may(Type.Array(text(), { description: 'Which of the filters that were asked can not be answered for it: owner, kind, label.' }))
+/** Beside a filtered list: unknown is not no. */
+export const unknownCount = () => whole({ description: 'How many of these are shown because a filter can not be answered for them.' })
+export const countUnknown = (rows: readonly { unknown?: string[] }[]): number => rows.filter((row) => row.unknown !== undefined).length
+
+/** The filters of reports: what is shown, never what is deleted. */
+export const reportFilters = {
+  owner: may(text({ minLength: 1, description: 'Only of this owner.' })),
+  kind: may(text({ minLength: 1, description: 'Only about this kind of resource.' })),
+  label: may(text({ minLength: 1, description: 'Only with this label: `key=value`.' })),
+  olderThanSeconds: may(whole({ minimum: 0, maximum: 3_155_760_000, description: 'Only what is at least so old.' })),
+}
+
 export const limit = () => may(whole({ minimum: 1, maximum: 500, default: 100, description: 'At most so many.' }))
 export const defaultLimit = 100

@@ -12,12 +12,14 @@ import {
   nonFiniteIsNull,
   numberOrNull,
   oneOf,
+  reportFilters,
   text,
   textOrNull,
   texts,
   textsOrNull,
   time,
   timeOrNull,
+  unknowns,
   whole,
 } from './kinds.ts'
 
@@ -75,6 +77,7 @@ export const Lease = component(
     provisioningResourceMayExist: flag(),
     accessWarning: textOrNull(),
     cleanup: Cleanup,
+    unknown: unknowns(),
     cleanupAttempts: may(whole()),
     cleanupError: may(text()),
     cleanupFailedAt: may(time()),
@@ -157,13 +160,9 @@ export const releaseBody = closed({
 export const adminReleaseBody = closed({ delete: may(flagOrNull({ description: 'As in the release by its holder.' })) })
 
 const states = may(Type.Array(oneOf(leaseStates), { description: 'Only these; repeated, or separated by commas.' }))
-export const leaseQuery = closed({
-  state: states,
-  provider: may(text({ minLength: 1 })),
-  owner: may(text({ minLength: 1 })),
-  project: may(text({ minLength: 1 })),
-  limit: limit(),
-})
+const common = { state: states, provider: may(text({ minLength: 1 })), project: may(text({ minLength: 1 })), limit: limit() }
+export const leaseQuery = closed({ ...common, ...reportFilters })
+export const debtQuery = closed({ ...common, owner: may(text({ minLength: 1 })) })
 
 export const leaseKey = closed({ id: text({ description: 'The id of a lease, or the slug of a live one.', minLength: 1 }) })
 export const leaseId = closed({ id: text({ description: 'The id of a lease.', minLength: 1 }) })

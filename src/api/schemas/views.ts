@@ -2,7 +2,8 @@
 import { Type } from 'typebox'
 import { leaseStates, roles, type ErrorAnswer as ErrorView, type QuarantineView } from '../../model/wire.ts'
 import { errorCodes } from '../../model/errors.ts'
-import { anything, component, flag, numbers, oneOf, ref, text, textOrNull, time, timeOrNull, whole } from './kinds.ts'
+import { Stop } from './installation.ts'
+import { anything, component, flag, may, numbers, oneOf, ref, text, textOrNull, time, timeOrNull, unknowns, whole } from './kinds.ts'
 
 export const instanceStates = ['pending', 'provisioning', 'idle', 'busy', 'terminating', 'terminated'] as const
 const levels = ['info', 'warning', 'error'] as const
@@ -60,6 +61,7 @@ export const Instance = component(
     gaveUpAt: timeOrNull(),
     removalError: textOrNull(),
     attempts: Type.Array(ref(Attempt)),
+    unknown: unknowns(),
   },
   'The record that provisions.',
 )
@@ -108,6 +110,7 @@ export const Finding = component(
     lastSeenAt: time(),
     timesSeen: whole(),
     resolvedAt: timeOrNull(),
+    unknown: unknowns(),
   },
   'Something that was seen and needs time or a person.',
 )
@@ -159,6 +162,7 @@ export const Hold = component(
     createdAt: time(),
     until: timeOrNull(),
     removedAt: timeOrNull(),
+    warning: may(text({ description: 'Of one just added on what nobody has seen yet.' })),
   },
   'A person\'s "not this": what it is on is not removed.',
 )
@@ -206,6 +210,34 @@ export const Circuit = component(
   { provider: text(), scope: text(), failures: whole(), failedAt: time(), openUntil: timeOrNull(), error: text() },
   'An account whose listings fail. From the third failure in a row on it is left alone for 5, 15, 45, then 60 minutes.',
 )
+const SweepMode = component(
+  'SweepMode',
+  {
+    provider: text(),
+    mode: oneOf(['report', 'delete', 'off']),
+    origin: text({ description: '`default`, or the variable that says so.' }),
+    intervalSeconds: Type.Number(),
+    graceSeconds: Type.Number(),
+    canList: flag({ description: 'false: it can not be swept at all.' }),
+    backends: whole(),
+  },
+  'How the sweeps of a provider run here.',
+)
+const Trouble = component(
+  'Trouble',
+  {
+    removalID: text(),
+    name: text(),
+    project: text(),
+    backend: text(),
+    leaseID: textOrNull(),
+    state: oneOf(['preparing', 'removing', 'verifying', 'gone', 'gave-up', 'closed']),
+    failures: whole({ description: 'In a row.' }),
+    error: textOrNull(),
+    retryAt: timeOrNull(),
+  },
+  'A removal that fails or was given up.',
+)
 export const Status = component(
   'Status',
   {
@@ -216,7 +248,12 @@ export const Status = component(
     clockSkewMs: whole(),
     expiryPaused: textOrNull(),
     freezes: Type.Array(ref(Freeze)),
+    stops: Type.Array(ref(Stop)),
     circuits: Type.Array(ref(Circuit)),
+    sweeps: Type.Array(ref(SweepMode)),
+    troubles: Type.Array(ref(Trouble), { description: 'Newest failure first, 20 at most.' }),
+    findingsByCode: numbers(),
+    forPerson: Type.Array(text(), { description: 'Which of these codes only a person makes better.' }),
     replicas: Type.Array(ref(Replica)),
     counts: Type.Object({ leases: numbers(), instances: numbers(), removals: numbers(), findings: whole() }),
   },
@@ -243,6 +280,8 @@ export const shared = [
   Audit,
   Replica,
   Circuit,
+  SweepMode,
+  Trouble,
   Status,
   Check,
 ]

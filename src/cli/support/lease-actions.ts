@@ -12,6 +12,7 @@ import { catchInterrupts, Interrupted, signalStatus } from './interrupts.ts'
 import { describeLease, isHistory, leaseColumns } from './lease-text.ts'
 import { getLease } from './leases.ts'
 import { alsoKnownAs, wholeNumber, wholeSeconds, withConnection, withJson } from './options.ts'
+import { reportQuery, sayUnknown, unknownColumn, withReportFilters } from './report-options.ts'
 import { idleSeconds, leaseRequest, withLeaseOptions } from './request.ts'
 
 /** `lease create`, `warmup`: prints the lease, and the token that may beat and release it. */
@@ -52,34 +53,28 @@ export const defineList = (command: Command, cli: Cli): void => {
   command
     .option('--state <state>', `only this state: ${leaseStates.join(', ')}`)
     .option('--provider <provider>', 'only this provider')
-    .option('--owner <owner>', 'only of this owner')
-    .option('--project <project>', 'only of this project')
     .option('--limit <n>', 'at most so many, the newest (default 100)', wholeNumber(1, 500))
     .option('--all', 'in the table also what has ended and left nothing behind; --json always has it')
+  withReportFilters(command, 'created')
   withJson(withConnection(command))
   act(command, async (flags) => {
     const state = flags['state'] as string | undefined
     if (state !== undefined && !leaseStates.some((one) => one === state))
       throw usageError(`--state must be one of ${leaseStates.join(', ')}`)
-    const { project, ...rest } = flags
+    const { project: _, ...rest } = flags
     // A project here narrows the list; the setting of that name is for new leases and must not hide any.
     const session = await cli.session(rest)
-    const query = {
-      state,
-      provider: flags['provider'] as string,
-      owner: flags['owner'] as string,
-      project: project as string,
-      limit: flags['limit'] as number,
-    }
+    const query = { ...reportQuery(flags), state, provider: flags['provider'] as string, limit: flags['limit'] as number }
     const { leases } = await session.client.get<{ leases: LeaseView[] }>('/v1/leases', { query })
     const shown = flags.json || flags['all'] || state ? leases : leases.filter((lease) => !isHistory(lease))
     const hidden = leases.length - shown.length
     cli.list(
       flags,
       shown,
-      leaseColumns(cli.io.now()),
+      [...leaseColumns(cli.io.now()), ...unknownColumn(shown)],
       hidden > 0 ? 'no leases' : 'no leases; create one with "leasehold warmup" or "leasehold run -- COMMAND"',
     )
+    sayUnknown(cli, shown)
     if (hidden > 0) cli.say(`${hidden} ended and gone, not shown (--all)`)
     await settleAll(keepClaims(cli, session), leases)
   })

@@ -10,6 +10,8 @@ const sealText = (record: ReceiptRecordView): string => {
       return `[${record.id}: not sealed yet]`
     case 'verified':
       return `[audit ${record.seq}, ${record.hash?.slice(0, 16)}…: holds]`
+    case 'cut':
+      return `[audit ${record.seq}, ${record.id}: THE RECORD BEFORE IT IS MISSING]`
     case 'broken':
       return `[audit ${record.seq}, ${record.id}: DOES NOT HOLD]`
   }
@@ -64,10 +66,13 @@ const removalLines = (one: ReceiptRemovalView): string[] => [
       (resource) => `bound: ${resource.kind} ${resource.nativeID} in ${resource.location}, identity ${resource.immutableID}`,
     ),
     ...(one.found === null ? [] : foundLines(one.found)),
-    ...(one.calls.length === 0 ? ['no call was made'] : one.calls.flatMap((call, i) => callLines(call, i + 1))),
+    ...(one.calls.length === 0
+      ? [one.verdict === 'unknown' ? 'no call is recorded' : 'no call was made']
+      : one.calls.flatMap((call, i) => callLines(call, i + 1))),
     ...one.proofs.map(
       (proof) => `${proof.at}  proved absent: ${proof.resource.kind} ${proof.resource.nativeID}: ${proof.proof} ${sealText(proof.record)}`,
     ),
+    ...one.missing.map((point) => `MISSING: ${point}`),
     ...one.open.map((point) => `open: ${point}`),
   ]),
 ]

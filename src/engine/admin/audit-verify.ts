@@ -11,6 +11,7 @@ import {
   linkProblem,
   parsePoint,
   type ChainPoint,
+  startProblem,
   type SealedText,
 } from '../../model/audit-chain.ts'
 import { LeaseholdError } from '../../model/errors.ts'
@@ -19,6 +20,7 @@ import {
   answeredIntents,
   chainEnd,
   countUnsealed,
+  hashesAt,
   knownIntents,
   removalsOfIntents,
   sealedAfter,
@@ -149,6 +151,10 @@ export const verifyAudit = async (
   const head = await store.read(chainEnd)
   let last: ChainPoint = { seq: from.seq, hash: from.hash }
   let problem: AuditProblemView | null = from.seq > head.seq ? expectationProblem(from, null, head.seq) : null
+  if (problem === null && input.from !== undefined) {
+    const hashes = await store.read((session) => hashesAt(session, [from.seq]))
+    problem = startProblem(from, from.seq === 0 ? chainStart.hash : hashes.get(from.seq))
+  }
   let complete = false
   let danglingCount = 0
   const dangling: AuditDanglingView[] = []

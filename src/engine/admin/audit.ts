@@ -1,8 +1,12 @@
 /** The audit as administrators read it. */
+import { LeaseholdError } from '../../model/errors.ts'
+import type { RemovalId } from '../../model/ids.ts'
 import type { AuditRecordView } from '../../model/wire-audit.ts'
 import { listAudit, type AuditRecord } from '../../store/audit.ts'
-import { listedProject, requireAdmin, type Actor } from '../actor.ts'
+import type { Session } from '../../store/store.ts'
+import { requireAdmin, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
+import { requireKnown } from '../known.ts'
 import { iso } from '../views.ts'
 
 /** A body that somebody changed may be no JSON any more: it is shown as it stands. */
@@ -30,16 +34,32 @@ const view = (record: AuditRecord): AuditRecordView => ({
   hash: record.hash,
 })
 
+/** One that was never tried has no record yet. */
+const requireRemoval = async (session: Session, actor: Actor, id: string): Promise<void> => {
+  const row = await session.db
+    .selectFrom('removals')
+    .select('project')
+    .where('id', '=', id as RemovalId)
+    .executeTakeFirst()
+  if (!row || !seesProject(actor, row.project))
+    throw new LeaseholdError('not_found', `no removal ${JSON.stringify(id)} is visible to this token`)
+}
+
 /**
  * Newest first.
- * @throws LeaseholdError forbidden, not_found for another project
+ * @throws LeaseholdError forbidden; bad_request for a project, not_found for a removal that nobody knows
  */
 export const readAudit = async (
-  context: Pick<EngineContext, 'store'>,
+  context: Pick<EngineContext, 'store' | 'providers'>,
   actor: Actor,
   input: { project?: string; removal?: string; limit: number },
 ): Promise<AuditRecordView[]> => {
   requireAdmin(actor)
-  const filter = { project: listedProject(actor, input.project), removal: input.removal ?? null, limit: input.limit }
-  return (await context.store.read((session) => listAudit(session, filter))).map(view)
+  const records = await context.store.read(async (session) => {
+    const project = await requireKnown(context, session, actor, { project: input.project })
+    const found = await listAudit(session, { project, removal: input.removal ?? null, limit: input.limit })
+    if (found.length === 0 && input.removal !== undefined) await requireRemoval(session, actor, input.removal)
+    return found
+  })
+  return records.map(view)
 }

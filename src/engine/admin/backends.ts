@@ -10,9 +10,10 @@ import { appendEvents } from '../../store/events.ts'
 import { findProject } from '../../store/projects.ts'
 import { rememberScope } from '../../store/scopes.ts'
 import type { Tx } from '../../store/store.ts'
-import { listedProject, projectFor, requireAdmin, requireFull, type Actor } from '../actor.ts'
+import { projectFor, requireAdmin, requireFull, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { event } from '../record.ts'
+import { requireKnown } from '../known.ts'
 import { iso, isoOrNull } from '../views.ts'
 import { checkName } from './projects.ts'
 
@@ -122,7 +123,8 @@ export const addBackend = async (context: EngineContext, actor: Actor, input: Ba
 
 export const listBackends = async (context: EngineContext, actor: Actor, project?: string): Promise<BackendView[]> => {
   requireFull(actor)
-  return (await context.store.read((session) => list(session, listedProject(actor, project)))).map(backendView)
+  const rows = await context.store.read(async (session) => list(session, await requireKnown(context, session, actor, { project })))
+  return rows.map(backendView)
 }
 
 /**

@@ -1,17 +1,25 @@
 /** What works and what does not, with a remedy each. Looks only. */
 import { stat } from 'node:fs/promises'
+import { counted } from '../../lib/counted.ts'
 import { withDeadline } from '../../lib/deadline.ts'
+import { briefDuration } from '../../lib/duration.ts'
 import { errorText } from '../../lib/redact.ts'
 import { stuckAfter } from '../../model/removal.ts'
-import type { DoctorCheck } from '../../model/wire.ts'
+import { comparePlaces, type Place } from '../../model/place.ts'
+import { circuitText } from '../../model/sweep.ts'
+import type { DoctorCheck, TroubleView } from '../../model/wire.ts'
 import type { Provider } from '../../providers/contract.ts'
 import { listBackends, type BackendRow } from '../../store/backends.ts'
+import { readInstallation } from '../../store/installation.ts'
+import { readPlace } from '../../store/place.ts'
 import { runningReplicas } from '../../store/replicas.ts'
 import type { Session } from '../../store/store.ts'
 import { requireOperator, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
+import { countTroubles, forPerson, openFindingsByCode, sweepModes, troubles, visibleCircuits } from './attention.ts'
 import { checkDatabase } from './doctor-database.ts'
 import { visibleFreezes } from './freezes.ts'
+import { visibleStops } from './installation.ts'
 
 const ok = (name: string, message: string): DoctorCheck => ({ name, level: 'ok', message, remedy: null })
 const deadlineMs = 20_000
@@ -101,45 +109,109 @@ const checkClocks = async (session: Session, now: number, self: string): Promise
   }
 }
 
-const checkRemovals = async (session: Session, project: string | null): Promise<DoctorCheck> => {
-  const name = 'removals'
-  const stuck = await session.db
-    .selectFrom('removals')
-    .select(['id', 'error'])
-    .where('state', 'not in', ['gone', 'gave-up', 'closed'])
-    .where('failures', '>=', stuckAfter)
-    .$if(project !== null, (query) => query.where('project', '=', project as string))
-    .orderBy('failed_at', 'desc')
-    .limit(100)
-    .execute()
-  const [latest] = stuck
-  if (!latest) return ok(name, 'none is stuck')
-  const number = stuck.length === 100 ? '100 or more' : String(stuck.length)
-  return {
-    name,
-    level: 'error',
-    message: `${number} failed ${stuckAfter} times or more in a row, ${latest.id} last: ${latest.error ?? 'no reason recorded'}`,
-    remedy: 'see "leasehold admin lease-audit"; they are tried on',
-  }
+const checkRemovals = async (session: Session, project: string | null): Promise<DoctorCheck[]> => {
+  const { failing, gaveUp } = await countTroubles(session, project, 1)
+  const stuck = (await countTroubles(session, project, stuckAfter)).failing
+  const rows = await troubles(session, project)
+  const said = (row: TroubleView | undefined): string =>
+    row ? `${row.removalID} of ${row.name}: ${row.error ?? 'no reason recorded'}` : 'none of the newest'
+  const failed = rows.find((row) => row.state !== 'gave-up')
+  const tried: DoctorCheck =
+    failing === 0
+      ? ok('removals', 'none fails')
+      : {
+          name: 'removals',
+          level: stuck > 0 ? 'error' : 'warning',
+          message: `${counted(failing, 'removal fails', 'removals fail')} and ${failing === 1 ? 'is' : 'are'} tried on, ${stuck} of them failed ${stuckAfter} times or more in a row; the last: ${said(failed)}`,
+          remedy: 'mend the cause; see "leasehold admin lease-audit" and "leasehold explain" of the removal',
+        }
+  if (gaveUp === 0) return [tried]
+  return [
+    tried,
+    {
+      name: 'given-up removals',
+      level: 'error',
+      message: `${counted(gaveUp, 'removal was', 'removals were')} given up, and what ${gaveUp === 1 ? 'it was' : 'they were'} to take back is not proved gone; the last: ${said(rows.find((row) => row.state === 'gave-up'))}`,
+      remedy:
+        'end it by hand, which is noticed; or mend the cause and "leasehold stop" its lease; see "leasehold instances --state terminating"',
+    },
+  ]
 }
 
 const checkFindings = async (session: Session, project: string | null): Promise<DoctorCheck> => {
-  const row = await session.db
-    .selectFrom('findings')
-    .select((select) => select.fn.countAll().as('n'))
-    .where('state', '=', 'open')
-    .$if(project !== null, (query) => query.where('project', '=', project))
-    .executeTakeFirst()
-  const open = Number(row?.n ?? 0)
+  const byCode = await openFindingsByCode(session, project)
+  const open = Object.values(byCode).reduce((sum, n) => sum + n, 0)
   if (open === 0) return ok('findings', 'none is open')
-  return { name: 'findings', level: 'warning', message: `${open} open`, remedy: 'see "leasehold findings --state open"' }
+  const mine = forPerson(byCode)
+  const rest = open - mine.reduce((sum, [, n]) => sum + n, 0)
+  const listed = mine.map(([code, n]) => `${n} ${code}`).join(', ')
+  return {
+    name: 'findings',
+    level: 'warning',
+    message:
+      mine.length === 0
+        ? `${open} open, none of which needs a person`
+        : `a person is needed for ${listed}${rest === 0 ? '' : `; ${rest} more open`}`,
+    remedy: 'see "leasehold findings --state open", and "leasehold explain" of each',
+  }
 }
+
+/** orphans R75a: whether anything found is taken back at all, where nobody would look for it. */
+const checkSweeps = async (session: Session, context: EngineContext, actor: Actor): Promise<DoctorCheck[]> =>
+  (await sweepModes(session, context, actor))
+    .filter((one) => one.canList && one.backends > 0)
+    .map((one) => {
+      const every = briefDuration(one.intervalSeconds * 1000)
+      const says = {
+        report: 'what is found is reported, and not taken back',
+        delete: `what has stood for ${briefDuration(one.graceSeconds * 1000)} is taken back`,
+        off: 'nothing is looked for',
+      }[one.mode]
+      return ok(`${one.provider}: sweep mode`, `${one.mode} (${one.origin})${one.mode === 'off' ? '' : `, every ${every}`}: ${says}`)
+    })
+
+const checkCircuits = async (session: Session, actor: Actor, now: number): Promise<DoctorCheck[]> =>
+  (await visibleCircuits(session, actor, now)).map((one) => ({
+    name: `${one.provider}: listings`,
+    level: one.openUntil === null ? 'warning' : 'error',
+    message: `${one.scope}: ${circuitText(one)}`,
+    remedy: 'mend the account\'s credentials or network; "leasehold sweep" tries at once',
+  }))
 
 const checkFreezes = async (session: Session, actor: Actor): Promise<DoctorCheck> => {
   const frozen = await visibleFreezes(session, actor)
   if (frozen.length === 0) return ok('freezes', 'removals run in every scope')
   const list = frozen.map((one) => `${one.scope === '*' ? 'every scope' : one.scope} (${one.reason})`).join(', ')
   return { name: 'freezes', level: 'warning', message: `removals are stopped in ${list}`, remedy: '"leasehold unfreeze" lets them go on' }
+}
+
+const checkInstallation = async (session: Session, actor: Actor): Promise<DoctorCheck> => {
+  const name = 'installation'
+  const stops = await visibleStops(session, actor)
+  if (stops.length > 0)
+    return {
+      name,
+      level: 'error',
+      message: stops.map((one) => `removals are stopped in ${one.scope === '*' ? 'every scope' : one.scope}: ${one.why}`).join('; '),
+      remedy: 'see "leasehold installation", and say which database is the true one: "leasehold installation adopt" or "fork"',
+    }
+  const row = await readInstallation(session)
+  if (!row || row.place === null) return ok(name, 'no start has looked yet where this database lives')
+  const verdict = comparePlaces(JSON.parse(row.place) as Place, await readPlace(session))
+  if (verdict.kind === 'same') return ok(name, `this database lives where it lived, as ${row.installation_id} in epoch ${row.epoch}`)
+  if (verdict.kind === 'elsewhere')
+    return {
+      name,
+      level: 'error',
+      message: verdict.why,
+      remedy: 'within 10 s its coordinator stops all removals: see "leasehold installation"',
+    }
+  return {
+    name,
+    level: 'warning',
+    message: `a copy of this database could not be told from it: ${verdict.why}`,
+    remedy: 'grant it: "grant execute on function pg_control_system() to" the user of the coordinator',
+  }
 }
 
 /**
@@ -158,9 +230,12 @@ export const runDoctor = async (context: EngineContext, actor: Actor, dataFolder
     backends: await listBackends(session, actor.project),
     checks: [
       await checkClocks(session, now, context.replicaId),
-      await checkRemovals(session, actor.project),
+      ...(await checkSweeps(session, context, actor)),
+      ...(await checkCircuits(session, actor, now)),
+      ...(await checkRemovals(session, actor.project)),
       await checkFindings(session, actor.project),
       await checkFreezes(session, actor),
+      await checkInstallation(session, actor),
     ],
   }))
   return [database.check, ...folder, ...(await checkProviders(context, backends)), ...checks]

@@ -1,8 +1,9 @@
 /** The feed of what happened, as a reader sees it: its own project's events, or all for a token over every project. */
 import type { EventView } from '../../model/wire.ts'
 import { newestEvent, readEvents, type EventRow, type EventTargetRow } from '../../store/events.ts'
-import { listedProject, requireFull, type Actor } from '../actor.ts'
+import { requireFull, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
+import { requireKnown } from '../known.ts'
 import { iso } from '../views.ts'
 import type { FeedWatch } from './feed-watch.ts'
 
@@ -22,6 +23,8 @@ const eventView = ({ event, targets }: { event: EventRow; targets: readonly Even
 export interface FeedInput {
   /** `newest` starts at the end: only what comes. */
   after: number | 'newest'
+  /** Backwards: the newest `limit` before this number, oldest first; `newest`: before whatever comes. Does not wait. */
+  before?: number | 'newest'
   limit: number
   /** An id or a name; owners that no longer exist included (orphans R84). */
   target?: string
@@ -41,7 +44,13 @@ export interface Feed {
 export const readFeed = async (context: EngineContext, watch: FeedWatch, actor: Actor, input: FeedInput): Promise<Feed> => {
   requireFull(actor)
   const { store } = context
-  const filter = { project: listedProject(actor, input.project), limit: input.limit, target: input.target ?? null }
+  const project = await store.read((session) => requireKnown(context, session, actor, { project: input.project }))
+  const filter = { project, limit: input.limit, target: input.target ?? null }
+  if (input.before !== undefined) {
+    const newest = await newestEvent(store)
+    const before = input.before === 'newest' ? newest + 1 : input.before
+    return { events: (await readEvents(store, { ...filter, after: 0, before })).map(eventView), next: newest }
+  }
   const end = performance.now() + input.waitMs
   let after = input.after === 'newest' ? await newestEvent(store) : input.after
   for (;;) {

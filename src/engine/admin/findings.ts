@@ -1,12 +1,17 @@
 /** Reading findings: what was seen and needs time or a person. */
 import { eligibleAt } from '../../model/quarantine.ts'
 import type { FindingView } from '../../model/wire.ts'
-import { listFindings as list, type FindingRow } from '../../store/findings.ts'
-import { listedProject, requireFull, type Actor } from '../actor.ts'
+import { shownBy, type ReportFilter, type Shown } from '../../model/report-filter.ts'
+import { listFindings as list, type FindingFilter, type FindingRow } from '../../store/findings.ts'
+import type { Session } from '../../store/store.ts'
+import { requireFull, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { judgementOf, providerOfTarget } from '../explain/judged.ts'
 import { quarantineOf } from '../sweep/findings.ts'
+import { requireKnown } from '../known.ts'
+import { conditionsOf, marked } from '../report-marks.ts'
 import { iso, isoOrNull } from '../views.ts'
+import { findingFacts, nothingKnown } from './finding-facts.ts'
 
 const quarantineView = (context: EngineContext, row: FindingRow): FindingView['quarantine'] => {
   const quarantine = row.code === 'orphan' ? quarantineOf(row) : null
@@ -34,14 +39,42 @@ const findingView = (context: EngineContext, row: FindingRow): FindingView => ({
   resolvedAt: isoOrNull(row.resolved_at),
 })
 
-/** Last seen first. */
-export const listFindings = async (
-  context: EngineContext,
-  actor: Actor,
-  input: { state?: 'open' | 'resolved'; code?: string[]; backend?: string; project?: string; limit: number },
-): Promise<FindingView[]> => {
+export interface FindingsInput extends ReportFilter {
+  state?: 'open' | 'resolved'
+  code?: string[]
+  backend?: string
+  project?: string
+  limit: number
+}
+
+const pageSize = 500
+
+/** Pages through the list until enough of it fits: what a finding is about stands in its evidence, and in no column. */
+const fitting = async (session: Session, filter: FindingFilter, asked: ReportFilter): Promise<{ row: FindingRow; shown: Shown }[]> => {
+  const found: { row: FindingRow; shown: Shown }[] = []
+  for (let after: FindingRow | null = null; ;) {
+    const rows: FindingRow[] = await list(session, { ...filter, after, limit: pageSize })
+    const facts = await findingFacts(session, rows)
+    for (const row of rows) {
+      const shown = shownBy(asked, facts.get(row.id) ?? nothingKnown)
+      if (shown !== null) found.push({ row, shown })
+      if (found.length === filter.limit) return found
+    }
+    after = rows.at(-1) ?? null
+    if (rows.length < pageSize) return found
+  }
+}
+
+/** Last seen first. The age of a finding is how long it stands. */
+export const listFindings = async (context: EngineContext, actor: Actor, input: FindingsInput): Promise<FindingView[]> => {
   requireFull(actor)
   const { state = null, code = [], backend = null, limit } = input
-  const filter = { project: listedProject(actor, input.project), state, codes: code, backend, limit }
-  return (await context.store.read((session) => list(session, filter))).map((row) => findingView(context, row))
+  const firstSeenUntil = conditionsOf(input, await context.store.now()).createdUntil
+  return context.store.read(async (session) => {
+    const project = await requireKnown(context, session, actor, input)
+    const filter = { project, state, codes: code, backend, firstSeenUntil, limit }
+    const plain = input.owner === undefined && input.kind === undefined && input.label === undefined
+    if (plain) return (await list(session, filter)).map((row) => findingView(context, row))
+    return (await fitting(session, filter, input)).map(({ row, shown }) => marked(findingView(context, row), shown))
+  })
 }

@@ -13,6 +13,7 @@ import type { EngineContext } from '../context.ts'
 import { resolveLease } from '../leases/index.ts'
 import { event, type Target } from '../record.ts'
 import { iso, isoOrNull } from '../views.ts'
+import { parseResourceName, requirePlace, wasSeen } from './hold-places.ts'
 import { auditOperator } from './operator-audit.ts'
 import { requireScope } from './scopes.ts'
 
@@ -47,16 +48,15 @@ const notFound = (input: HoldInput): LeaseholdError =>
 
 /** An operator of one project holds only what that project made: a hold works whoever asks for the removal. */
 const resourceOf = async (tx: Tx, actor: Actor, input: HoldInput): Promise<Found> => {
-  const parts = /^([^/\s]+)\/([^/\s]+)\/(\S+)$/.exec(input.targetID)
-  if (!parts) throw new LeaseholdError('bad_request', `targetID: "${input.targetID}" names no resource; write provider/location/native-id`)
+  const { provider, location, nativeId } = parseResourceName(input.targetID)
   const owners = await tx.db
     .selectFrom('attempts')
     .innerJoin('instances', 'instances.id', 'attempts.instance_id')
     .select('attempts.project')
     .distinct()
-    .where('attempts.native_id', '=', parts[3] as string)
-    .where('attempts.location', '=', parts[2] as string)
-    .where('instances.provider', '=', parts[1] as string)
+    .where('attempts.native_id', '=', nativeId)
+    .where('attempts.location', '=', location)
+    .where('instances.provider', '=', provider)
     .execute()
   const [owner] = owners
   if (actor.project !== null && (owners.length !== 1 || owner?.project !== actor.project)) throw notFound(input)
@@ -92,12 +92,21 @@ const targetsOf = (row: HoldRow, name: string): Target[] => [
   { type: row.target_type, id: row.target_id, name },
 ]
 
-/** @throws LeaseholdError forbidden, not_found, bad_request */
+const notSeenYet = (target: string): string =>
+  `nothing here has ever seen ${target}: the hold stands for when it comes, and is for nothing if the name is wrong`
+
+/**
+ * What was never seen can be held by name, where it may still come; the answer then says so.
+ * @throws LeaseholdError forbidden, not_found, bad_request
+ */
 export const addHold = async (context: EngineContext, actor: Actor, input: HoldInput): Promise<HoldView> => {
   requireOperator(actor)
   const reason = input.reason.trim()
   if (reason === '') throw new LeaseholdError('bad_request', 'reason: say why, for those who find it held')
-  const row = await context.store.write(async (tx) => {
+  const name = input.targetType === 'resource' ? parseResourceName(input.targetID) : null
+  // Those of one project hold only what it made: they are not told of places of others.
+  if (name !== null && actor.project === null) await requirePlace(context, name)
+  const { row, seen } = await context.store.write(async (tx) => {
     const target = await targetOf(tx, actor, input)
     const until = input.durationSeconds == null ? null : tx.now + input.durationSeconds * 1000
     const hold = await insertHold(tx, {
@@ -124,9 +133,9 @@ export const addHold = async (context: EngineContext, actor: Actor, input: HoldI
       { project: hold.project, scope },
       { action: 'hold.add', hold: hold.id, targetType: hold.target_type, targetID: hold.target_id, reason, until: isoOrNull(until) },
     )
-    return hold
+    return { row: hold, seen: name === null || (await wasSeen(tx, input.targetID, name)) }
   })
-  return holdView(row)
+  return { ...holdView(row), ...(seen ? {} : { warning: notSeenYet(row.target_id) }) }
 }
 
 /** @param all removed and ended ones too */

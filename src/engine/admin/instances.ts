@@ -1,20 +1,47 @@
 /** Reading instances: one project's, or all for a token over every project. */
 import { LeaseholdError } from '../../model/errors.ts'
 import type { InstanceState, InstanceView } from '../../model/wire.ts'
-import { findInstance, listInstances as list } from '../../store/instances.ts'
-import { listedProject, requireFull, seesProject, type Actor } from '../actor.ts'
+import { shownBy, type ReportFilter } from '../../model/report-filter.ts'
+import { boundKinds, findInstance, listInstances as list } from '../../store/instances.ts'
+import { leasesByIds, type LeaseRow } from '../../store/leases.ts'
+import { requireFull, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
+import { requireKnown } from '../known.ts'
+import { conditionsOf, marked } from '../report-marks.ts'
 import { instanceViews } from '../views.ts'
 
 /** Newest first. */
 export const listInstances = async (
   context: EngineContext,
   actor: Actor,
-  input: { state?: InstanceState; project?: string; limit: number },
+  input: ReportFilter & { state?: InstanceState; project?: string; limit: number },
 ): Promise<InstanceView[]> => {
   requireFull(actor)
-  const filter = { project: listedProject(actor, input.project), state: input.state ?? null, limit: input.limit }
-  return context.store.read(async (session) => instanceViews(session, await list(session, filter)))
+  const now = await context.store.now()
+  return context.store.read(async (session) => {
+    const project = await requireKnown(context, session, actor, input)
+    const rows = await list(session, { project, state: input.state ?? null, report: conditionsOf(input, now), limit: input.limit })
+    const views = await instanceViews(session, rows)
+    if (input.owner === undefined && input.kind === undefined && input.label === undefined) return views
+    const kinds = await boundKinds(
+      session,
+      rows.map((row) => row.id),
+    )
+    const leases = new Map(
+      (
+        await leasesByIds(
+          session,
+          rows.flatMap((row) => row.lease_id ?? []),
+        )
+      ).map((row): [string, LeaseRow] => [row.id, row]),
+    )
+    return views.map((view) => {
+      const lease = leases.get(view.leaseID ?? '')
+      const kind = kinds.get(view.id)
+      const labels = lease === undefined ? null : [JSON.parse(lease.labels) as Record<string, string>]
+      return marked(view, shownBy(input, { owner: lease?.owner ?? null, kinds: kind === undefined ? null : [kind], labels }))
+    })
+  })
 }
 
 /**

@@ -8,8 +8,9 @@ import { instancesByIds, type InstanceRow } from '../../store/instances.ts'
 import { leasesWithDebt, listLeases, type LeaseRow } from '../../store/leases.ts'
 import { removalsOfLeases, type RemovalRow } from '../../store/removals.ts'
 import type { Session } from '../../store/store.ts'
-import { listedProject, requireAdmin, type Actor } from '../actor.ts'
+import { requireAdmin, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
+import { requireKnown } from '../known.ts'
 import { iso, isoOrNull } from '../views.ts'
 import { eachBounded } from './bounded.ts'
 import { lookAt, type Look, type Subject } from './lease-look.ts'
@@ -126,16 +127,16 @@ export const auditLeases = async (context: EngineContext, actor: Actor, input: A
   if (unknown !== undefined) throw new LeaseholdError('bad_request', `state: "${unknown}" is none of ${leaseStates.join(', ')}`)
   const states = input.state && input.state.length > 0 ? (input.state as LeaseState[]) : null
   const filter = {
-    project: listedProject(actor, input.project),
     states,
     provider: input.provider ?? null,
     owner: input.owner ?? null,
     limit: input.limit,
   }
   const now = await context.store.now()
-  const cases = await context.store.read(async (session) =>
-    load(session, await (states === null ? leasesWithDebt(session, filter, now) : listLeases(session, filter))),
-  )
+  const cases = await context.store.read(async (session) => {
+    const known = { ...filter, project: await requireKnown(context, session, actor, input) }
+    return load(session, await (states === null ? leasesWithDebt(session, known, now) : listLeases(session, known)))
+  })
   const end = AbortSignal.timeout(wholeMs)
   return eachBounded(cases, width, async (one) => auditRow(one, await lookAt(context, one.subject, end), now))
 }

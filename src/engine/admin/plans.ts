@@ -6,8 +6,9 @@ import type { PlanView } from '../../model/wire.ts'
 import { appendEvents } from '../../store/events.ts'
 import { listPlans as list, lockPlan, planById, plansByPrefix, type PlanRow } from '../../store/plans.ts'
 import type { Session } from '../../store/store.ts'
-import { listedProject, requireApprover, requireFull, requireOperator, seesProject, type Actor } from '../actor.ts'
+import { requireApprover, requireFull, requireOperator, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
+import { requireKnown } from '../known.ts'
 import { event } from '../record.ts'
 import { entriesOf, planTargets, writePlan } from '../sweep/approved.ts'
 import { dryRun } from '../sweep/dry-run.ts'
@@ -93,13 +94,11 @@ export const listPlans = async (
   input: { project?: string; backend?: string; state?: PlanRow['state']; limit: number },
 ): Promise<PlanView[]> => {
   requireFull(actor)
-  const filter = {
-    project: listedProject(actor, input.project),
-    backend: input.backend ?? null,
-    state: input.state ?? null,
-    limit: input.limit,
-  }
-  return (await context.store.read((session) => list(session, filter))).map(view)
+  const rows = await context.store.read(async (session) => {
+    const project = await requireKnown(context, session, actor, input)
+    return list(session, { project, backend: input.backend ?? null, state: input.state ?? null, limit: input.limit })
+  })
+  return rows.map(view)
 }
 
 /** @throws LeaseholdError not_found, bad_request for too little of a hash */

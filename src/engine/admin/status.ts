@@ -1,17 +1,16 @@
 /** The coordinator about itself. For a token of one project the counts are that project's. */
 import { sql } from 'kysely'
 import { errorText } from '../../lib/redact.ts'
-import { circuitOpenUntil } from '../../model/sweep.ts'
-import type { CircuitView, StatusView } from '../../model/wire.ts'
-import { listCircuits } from '../../store/circuits.ts'
+import type { StatusView } from '../../model/wire.ts'
 import type { QueueTable } from '../../store/due.ts'
 import { runningReplicas } from '../../store/replicas.ts'
 import type { Session } from '../../store/store.ts'
 import { requireFull, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
-import { iso, isoOrNull } from '../views.ts'
+import { iso } from '../views.ts'
+import { forPerson, openFindingsByCode, sweepModes, troubles, visibleCircuits } from './attention.ts'
 import { visibleFreezes } from './freezes.ts'
-import { scopesOfProject } from './scopes.ts'
+import { visibleStops } from './installation.ts'
 
 const countByState = async (session: Session, table: QueueTable, project: string | null): Promise<Record<string, number>> => {
   const where = project === null ? sql`` : sql`where project = ${project}`
@@ -22,16 +21,6 @@ const countByState = async (session: Session, table: QueueTable, project: string
   return Object.fromEntries(rows.map((row) => [row.state, Number(row.n)]))
 }
 
-const countOpenFindings = async (session: Session, project: string | null): Promise<number> => {
-  const row = await session.db
-    .selectFrom('findings')
-    .select((select) => select.fn.countAll().as('n'))
-    .where('state', '=', 'open')
-    .$if(project !== null, (query) => query.where('project', '=', project))
-    .executeTakeFirst()
-  return Number(row?.n ?? 0)
-}
-
 const countLocks = async (session: Session, now: number): Promise<Map<string, number>> => {
   const counts = new Map<string, number>()
   for (const table of ['leases', 'instances', 'removals'] as const) {
@@ -40,21 +29,6 @@ const countLocks = async (session: Session, now: number): Promise<Map<string, nu
     for (const row of (await query.execute(session.db)).rows) counts.set(row.owner, (counts.get(row.owner) ?? 0) + Number(row.n))
   }
   return counts
-}
-
-/** Of one project: the accounts of its own backends. */
-const visibleCircuits = async (session: Session, { project }: Actor, now: number): Promise<CircuitView[]> => {
-  const own = project === null ? null : await scopesOfProject(session, project)
-  return (await listCircuits(session))
-    .filter((row) => own === null || own.has(row.scope))
-    .map((row) => ({
-      provider: row.provider,
-      scope: row.scope,
-      failures: row.failures,
-      failedAt: iso(row.failed_at),
-      openUntil: isoOrNull(circuitOpenUntil({ openUntil: row.open_until }, now)),
-      error: row.error,
-    }))
 }
 
 /** What only the running process knows. */
@@ -71,6 +45,7 @@ export const readStatus = async (context: EngineContext, actor: Actor, running: 
   const clockSkewMs = Math.round(Date.now() - now)
   return context.store.read(async (session) => {
     const locks = await countLocks(session, now)
+    const findingsByCode = await openFindingsByCode(session, project)
     return {
       version: running.version,
       installation: context.installation.installation_id,
@@ -79,7 +54,12 @@ export const readStatus = async (context: EngineContext, actor: Actor, running: 
       clockSkewMs,
       expiryPaused: running.expiryPaused,
       freezes: await visibleFreezes(session, actor),
+      stops: await visibleStops(session, actor),
       circuits: await visibleCircuits(session, actor, now),
+      sweeps: await sweepModes(session, context, actor),
+      troubles: await troubles(session, project),
+      findingsByCode,
+      forPerson: forPerson(findingsByCode).map(([code]) => code),
       replicas: (await runningReplicas(session)).map((row) => ({
         id: row.id,
         host: row.host,
@@ -94,7 +74,7 @@ export const readStatus = async (context: EngineContext, actor: Actor, running: 
         leases: await countByState(session, 'leases', project),
         instances: await countByState(session, 'instances', project),
         removals: await countByState(session, 'removals', project),
-        findings: await countOpenFindings(session, project),
+        findings: Object.values(findingsByCode).reduce((sum, n) => sum + n, 0),
       },
     }
   })

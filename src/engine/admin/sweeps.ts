@@ -8,8 +8,9 @@ import { listFindings } from '../../store/findings.ts'
 import { findProject } from '../../store/projects.ts'
 import { listSweeps as list, sweepById, type SweepRow } from '../../store/sweeps.ts'
 import type { Session, Tx } from '../../store/store.ts'
-import { listedProject, projectFor, requireFull, requireOperator, seesProject, type Actor } from '../actor.ts'
+import { projectFor, requireFull, requireOperator, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
+import { requireKnown } from '../known.ts'
 import { standingOf, subjectsOf } from '../explain/judged.ts'
 import { dryRun } from '../sweep/dry-run.ts'
 import { unenrolledWork, type SweepWork } from '../sweep/load.ts'
@@ -186,9 +187,9 @@ export const listSweeps = async (
   input: { project?: string; backend?: string; limit: number },
 ): Promise<SweepView[]> => {
   requireFull(actor)
-  const filter = { project: listedProject(actor, input.project), backend: input.backend ?? null, limit: input.limit }
   return context.store.read(async (session) => {
-    const rows = await list(session, filter)
+    const project = await requireKnown(context, session, actor, input)
+    const rows = await list(session, { project, backend: input.backend ?? null, limit: input.limit })
     const providerOf = await providersOf(session, rows)
     return rows.map((row) => sweepRowView(row, providerOf(row)))
   })

@@ -8,9 +8,10 @@ import { appendEvents } from '../../store/events.ts'
 import { findProject } from '../../store/projects.ts'
 import { insertToken, listTokens as list, revokeToken as revoke, tokenById, type TokenRow } from '../../store/tokens.ts'
 import type { Tx } from '../../store/store.ts'
-import { listedProject, projectFor, requireAdmin, seesProject, type Actor } from '../actor.ts'
+import { projectFor, requireAdmin, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { event } from '../record.ts'
+import { requireKnown } from '../known.ts'
 import { iso, isoOrNull } from '../views.ts'
 
 export const tokenPrefix = 'lhx_'
@@ -100,7 +101,7 @@ export const createToken = async (
 
 export const listTokens = async (context: EngineContext, actor: Actor, project?: string): Promise<TokenView[]> => {
   requireAdmin(actor)
-  const rows = await context.store.read((session) => list(session, listedProject(actor, project)))
+  const rows = await context.store.read(async (session) => list(session, await requireKnown(context, session, actor, { project })))
   return rows.map(tokenView)
 }
 

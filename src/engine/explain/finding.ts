@@ -47,6 +47,11 @@ const meanings: Record<FindingCode, Pick<Conclusion, 'verdict' | 'change'>> = {
     verdict: 'held',
     change: 'a person who approves it (leasehold approve), or fewer orphans: holds on what must stay, or removals by hand',
   },
+  elsewhere: {
+    verdict: 'contradiction',
+    change: 'a person who says which database is the true one: leasehold installation adopt, or fork',
+  },
+  rewound: { verdict: 'contradiction', change: 'a person who says which database is the true one: leasehold installation adopt, or fork' },
   'unexplained-absence': {
     verdict: 'held',
     change: 'a person who finds out why it is gone: leasehold removal acknowledge-absence lets the removal go on',

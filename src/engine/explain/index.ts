@@ -14,9 +14,10 @@ import { iso, isoOrNull } from '../views.ts'
 import { concludeAttempt, concludeOwner, concludeRemoval, obstacles } from './conclude.ts'
 import { explainFinding } from './finding.ts'
 import { lookFor } from './look.ts'
+import { leftNode, showsRecorded, withLeft } from './left.ts'
 import { loadOwner, type Owner } from './owner.ts'
 import { ownerNodes } from './owner-tree.ts'
-import { resolveKey, type Named } from './resolve.ts'
+import { resolveEndedSlug, resolveKey, type Named } from './resolve.ts'
 import { explainProject, explainScope } from './places.ts'
 import { ownerSeenNode } from './seen.ts'
 import { explainBackend, explainEvent, explainHold, explainSweep } from './things.ts'
@@ -70,8 +71,14 @@ const explainOwner = async (session: Session, context: EngineContext, named: OfO
   if (!owner) return undefined
   const finding = named.removalId === undefined ? decisive(owner) : undefined
   const ofAttempt = named.attemptId === undefined || finding?.attempt_id === named.attemptId
-  if (finding && ofAttempt) return { ...(await explainFinding(session, context, finding, now)), type: named.type, subject: named.subject }
   const concluded = conclude(named, owner, context, now)
+  if (finding && ofAttempt) {
+    const told = await explainFinding(session, context, finding, now)
+    if (concluded.verdict !== 'gone' || showsRecorded(finding, owner)) return { ...told, type: named.type, subject: named.subject }
+    const gone = withLeft(concluded, owner, finding, told)
+    const tree = conclusionNode(gone, now, [leftNode(finding, told), ...ownerNodes(owner)])
+    return { ...gone, tree, type: named.type, subject: named.subject, project: owner.project }
+  }
   const seen = await ownerSeenNode(session, context, owner)
   return {
     ...concluded,
@@ -89,7 +96,7 @@ const tell = async (session: Session, context: EngineContext, actor: Actor, name
     case 'finding':
       return explainFinding(session, context, named.row, now)
     case 'sweep':
-      return explainSweep(session, named.row)
+      return explainSweep(session, named.row, now)
     case 'hold':
       return explainHold(named.row, now)
     case 'event':
@@ -118,7 +125,10 @@ const visible = (actor: Actor, told: Pick<Told, 'project'>): boolean =>
 export const explainKey = async (context: EngineContext, actor: Actor, key: string, signal: AbortSignal): Promise<ExplanationView> => {
   requireFull(actor)
   const now = await context.store.now()
-  const told = await context.store.read(async (session) => tell(session, context, actor, await resolveKey(session, actor, key, now), now))
+  const told = await context.store.read(async (session) => {
+    const named = await resolveKey(session, actor, key, now)
+    return tell(session, context, actor, named.kind === 'nothing' ? await resolveEndedSlug(session, actor, key) : named, now)
+  })
   if (told) {
     if (!visible(actor, told)) throw notFound(key, '')
     return view(key, told, now)

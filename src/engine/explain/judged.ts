@@ -76,21 +76,28 @@ export const standingOf = async (
 ): Promise<Standing[]> => {
   if (subjects.length === 0) return []
   const attemptIds = subjects.flatMap((one) => (one.attemptId === null ? [] : [one.attemptId as AttemptId]))
-  const attempts = new Map((await rowsIn(session, 'attempts', 'id', attemptIds)).map((row): [string, string] => [row.id, row.instance_id]))
+  const attempts = new Map((await rowsIn(session, 'attempts', 'id', attemptIds)).map((row) => [row.id as string, row]))
   const instances = new Map(
-    (await instancesByIds(session, [...attempts.values()])).map((row): [string, string | null] => [row.id, row.lease_id]),
+    (
+      await instancesByIds(
+        session,
+        [...attempts.values()].map((row) => row.instance_id),
+      )
+    ).map((row): [string, string | null] => [row.id, row.lease_id]),
   )
   const removals = new Map((await openRemovalsOf(session, attemptIds)).map((row): [string, RemovalRow] => [row.attempt_id, row]))
   const { holds, frozenScopes } = await readObstacles(session, now)
   return subjects.map((one) => {
     const settings = context.sweepSettings(providerOfTarget(one.target))
-    const instanceId = attempts.get(one.attemptId ?? '') ?? ''
+    const attempt = attempts.get(one.attemptId ?? '')
+    const instanceId = attempt?.instance_id ?? ''
     const about = {
       resourceKeys: [one.target],
       instanceId,
       leaseId: instances.get(instanceId) ?? null,
       project: one.project ?? '',
       scope: one.scope ?? '',
+      ...(attempt === undefined ? {} : { madeAt: attempt.opened_at }),
     }
     const eligible = one.quarantine !== null && isEligible(one.quarantine, settings.graceMs.value, now)
     const { target, name, findingId, quarantine, verdict, judgedAt } = one

@@ -31,11 +31,18 @@ export const leaseNode = (lease: LeaseRow): ExplanationNode => {
 const identityText = (attempt: AttemptRow): string =>
   `${attempt.kind ?? 'resource'} ${attempt.native_id} (${attempt.immutable_id ?? 'no immutable id'}) in ${attempt.location} of ${attempt.scope}`
 
+const outcomeTexts: Record<AttemptRow['outcome'], string> = {
+  open: 'is open',
+  bound: 'is bound',
+  absent: 'is over: nothing that it made exists, which is proved',
+  abandoned: 'was given up without proof that it made nothing',
+}
+
 export const attemptNode = (attempt: AttemptRow, bound: boolean): ExplanationNode =>
   node(
     'attempt',
     attempt.ended_at ?? attempt.opened_at,
-    `attempt ${attempt.number} (${attempt.id}) is ${attempt.outcome}${bound ? ', and its instance is bound to it' : ''}`,
+    `attempt ${attempt.number} (${attempt.id}) ${outcomeTexts[attempt.outcome]}${bound ? ', and its instance is bound to it' : ''}`,
     [
       node('attempt', attempt.opened_at, 'it was opened'),
       attempt.called_at === null ? null : node('attempt', attempt.called_at, 'the provider was called'),
@@ -45,12 +52,24 @@ export const attemptNode = (attempt: AttemptRow, bound: boolean): ExplanationNod
       attempt.absent_since === null
         ? null
         : node('attempt', attempt.absent_since, `${attempt.absent_count} looks in a row found nothing, the first of them`),
-      attempt.ended_at === null ? null : node('attempt', attempt.ended_at, `it ended as ${attempt.outcome}`),
+      attempt.ended_at === null ? null : node('attempt', attempt.ended_at, 'it ended so'),
     ],
   )
 
+interface AuditBody {
+  kind?: string
+  identity?: { nativeId?: string }
+  absent?: { nativeId?: string }
+  proof?: string
+  why?: string
+  error?: string
+  by?: string
+}
+
 const auditNode = (record: AuditRecord): ExplanationNode => {
-  const body = JSON.parse(record.body) as { kind?: string; identity?: { nativeId?: string }; why?: string; error?: string; by?: string }
+  const body = JSON.parse(record.body) as AuditBody
+  if (record.kind === 'proof')
+    return node('audit', record.at, `${body.absent?.nativeId ?? 'it'} was proved absent: ${body.proof ?? 'no proof recorded'}`)
   const detail = body.why ?? body.error ?? body.by
   const fact =
     record.kind === 'intent'

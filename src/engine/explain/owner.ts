@@ -2,7 +2,7 @@
 import type { LeaseId } from '../../model/ids.ts'
 import { resourceKey } from '../../model/removal.ts'
 import type { AttemptRow } from '../../store/attempts.ts'
-import { auditOfRemoval, type AuditRecord } from '../../store/audit.ts'
+import { recordsOfRemovals, type AuditRecord } from '../../store/audit.ts'
 import { rowsIn } from '../../store/bulk.ts'
 import type { FindingRow } from '../../store/findings.ts'
 import type { EventRow } from '../../store/events.ts'
@@ -92,7 +92,10 @@ export const loadOwner = async (session: Session, ref: string, now: number): Pro
       attempts.map((row) => row.id),
     )
   ).toSorted((a, b) => a.opened_at - b.opened_at)
-  const audit = (await Promise.all(removals.map((row) => auditOfRemoval(session, row.id)))).flat()
+  const audit = await recordsOfRemovals(
+    session,
+    removals.map((row) => row.id),
+  )
   const provider = instance?.provider ?? lease?.provider ?? ''
   const keys = attempts.flatMap((row) => keyOfAttempt(provider, row) ?? [])
   const scopes = [...new Set(attempts.map((row): string => row.scope))]

@@ -1,7 +1,7 @@
 /** A project or an account explained: what of ours is there, who stops removals in it, and what its sweeps said last. */
 import { counted } from '../../lib/counted.ts'
 import type { ExplanationNode, HeldBack } from '../../model/explain.ts'
-import { circuitOpenUntil } from '../../model/sweep.ts'
+import { circuitOpenUntil, circuitText } from '../../model/sweep.ts'
 import type { ScopeId } from '../../model/ids.ts'
 import type { BackendRow } from '../../store/backends.ts'
 import { listCircuits } from '../../store/circuits.ts'
@@ -11,9 +11,10 @@ import { listSweeps } from '../../store/sweeps.ts'
 import type { Session } from '../../store/store.ts'
 import type { Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
+import { isoOrNull } from '../views.ts'
 import { obstacles } from './conclude.ts'
 import { freezeNode, holdNode } from './owner-tree.ts'
-import { conclusionNode, node, stamp, type Told } from './told.ts'
+import { conclusionNode, node, type Told } from './told.ts'
 
 interface Place {
   backends: readonly BackendRow[]
@@ -160,9 +161,7 @@ export const explainScope = async (
     tree: conclusionNode({ verdict, reason: null, text }, first, [
       ...(await commonNodes(session, context, 'scope', scope, { backends, holds, freezes }, actor.project, now)),
       ...circuits.map((row) =>
-        node('circuit', row.failed_at, `${counted(row.failures, 'listing')} of it in a row failed: ${row.error}`, [
-          row.open_until === null ? null : node('circuit', row.open_until, `it is left alone until ${stamp(row.open_until)}`),
-        ]),
+        node('circuit', row.failed_at, circuitText({ ...row, openUntil: isoOrNull(circuitOpenUntil({ openUntil: row.open_until }, now)) })),
       ),
     ]),
     heldBack: [...stops, ...open],

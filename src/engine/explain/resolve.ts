@@ -1,6 +1,6 @@
 /**
- * What a key names. An id is only what its prefix says; other words are looked up as a ref, a scope, a slug, a backend, a project, and a native
- * id, in this order.
+ * What a key names. An id is only what its prefix says; other words are looked up as a ref, a scope, the slug of a live lease, a backend, a project, and a
+ * native id, in this order.
  */
 import { sql } from 'kysely'
 import { isLeaseId, isRef } from '../../model/ids.ts'
@@ -12,7 +12,7 @@ import { planById } from '../../store/plans.ts'
 import { findingById, findingsAbout, type FindingRow } from '../../store/findings.ts'
 import { holdById, type HoldRow } from '../../store/holds.ts'
 import { findInstance } from '../../store/instances.ts'
-import { leaseById, liveLeasesBySlug, type LeaseRow } from '../../store/leases.ts'
+import { leaseById, liveLeasesBySlug, newestLeaseBySlug, type LeaseRow } from '../../store/leases.ts'
 import { ledgerByRef } from '../../store/ledger.ts'
 import { findProject, type ProjectRow } from '../../store/projects.ts'
 import { sweepById, type SweepRow } from '../../store/sweeps.ts'
@@ -195,7 +195,7 @@ const ofBackendName = async (session: Session, actor: Actor, name: string): Prom
   return rows.length === 1 ? { kind: 'backend', row: rows[0] as BackendRow } : nothing
 }
 
-/** Live ones only: a slug is not reserved after an end (leases R1). */
+/** Live ones only: a slug is not reserved after an end (leases R1), and other names go before that of an ended lease. */
 const ofSlug = async (session: Session, actor: Actor, slug: string, now: number): Promise<Named> => {
   const leases = await liveLeasesBySlug(session, slug, actor.project, now)
   if (leases.length > 1)
@@ -204,6 +204,12 @@ const ofSlug = async (session: Session, actor: Actor, slug: string, now: number)
       `the slug "${slug}" is used in ${leases.map((row) => row.project).join(' and ')}: name the lease by its id`,
     )
   return leases[0] ? ofLease(session, leases[0]) : nothing
+}
+
+/** Where nothing else has the name: the newest lease that ever had it as its slug. A receipt is of all of them, and does not ask this. */
+export const resolveEndedSlug = async (session: Session, actor: Actor, slug: string): Promise<Named> => {
+  const ended = await newestLeaseBySlug(session, slug, actor.project)
+  return ended ? ofLease(session, ended) : nothing
 }
 
 export const resolveKey = async (session: Session, actor: Actor, key: string, now: number): Promise<Named> => {

@@ -19,6 +19,9 @@ const newestOf = async (session: Session, project: string | null, backend: strin
   return row
 }
 
+/** Of a listing that had cells, each says by itself what it could not see. */
+const raisedError = (certificate: Certificate): string | null => (certificate.cells.length === 0 ? certificate.error : null)
+
 type Cell = Certificate['cells'][number]
 const isWhole = (cell: Cell): boolean => cell.state === 'complete'
 
@@ -67,10 +70,10 @@ export const inventoryNodes = async (session: Session, row: FindingRow): Promise
       node(
         'sweep',
         later.startedAt,
-        later.error === null
+        raisedError(later) === null
           ? `the newest sweep, ${newest.id} (${later.outcome}), did not judge it`
-          : `the newest sweep, ${newest.id}, failed: ${later.error}`,
-        later.error === null ? coverageNodes(later, location) : [],
+          : `the newest sweep, ${newest.id}, failed: ${raisedError(later)}`,
+        coverageNodes(later, location),
       ),
     )
   return nodes
@@ -91,7 +94,7 @@ export const ownerSeenNode = async (session: Session, context: EngineContext, ow
   const sealed = certificateOf(newest)
   if (newest === undefined || sealed === null) return node('sweep', readAt, 'no sweep of its backend has ended yet')
   const about = (fact: string): ExplanationNode => node('sweep', sealed.startedAt, `sweep ${newest.id} of its backend ${fact}`)
-  if (sealed.error !== null) return about(`failed: ${sealed.error}`)
+  if (raisedError(sealed) !== null) return about(`failed: ${sealed.error}`)
   const provider = context.providers.get(instance.provider)
   const visibleAt = instance.changed_at + marginMs(instance.provider, provider?.visibilitySeconds ?? 0)
   if (visibleAt > sealed.startedAt) return about('began before it could be sure to show it')

@@ -3,8 +3,8 @@ import { counted } from '../../lib/counted.ts'
 import { briefDuration } from '../../lib/duration.ts'
 import type { ExplanationNode } from '../../model/explain.ts'
 import { verdictReasons } from '../../model/verdict-reasons.ts'
-import type { BackendRow } from '../../store/backends.ts'
-import { circuitOpenUntil } from '../../model/sweep.ts'
+import { findBackend, type BackendRow } from '../../store/backends.ts'
+import { circuitOpenUntil, circuitText } from '../../model/sweep.ts'
 import { cellsOf } from '../../store/cells.ts'
 import { circuitOf } from '../../store/circuits.ts'
 import type { HoldRow } from '../../store/holds.ts'
@@ -12,6 +12,7 @@ import { listSweeps, type SweepRow } from '../../store/sweeps.ts'
 import type { Session } from '../../store/store.ts'
 import type { EngineContext } from '../context.ts'
 import type { Certificate } from '../sweep/certificate.ts'
+import { isoOrNull } from '../views.ts'
 import { findingNode, freezeNode, holdNode } from './owner-tree.ts'
 import { conclusionNode, node, stamp, type Told } from './told.ts'
 
@@ -69,15 +70,22 @@ const certificateNodes = (certificate: Certificate): ExplanationNode[] => {
 const cleanupOf = (session: Session, project: string, backend: string) =>
   session.db.selectFrom('cleanups').selectAll().where('id', '=', `${project}/${backend}`).executeTakeFirst()
 
-const nextSweep = async (session: Session, project: string, backend: string): Promise<string> => {
+/** @param leftAloneUntil the end of its account's circuit: a row that is due earlier waits for it */
+const nextSweep = async (session: Session, project: string, backend: string, leftAloneUntil: number | null): Promise<string> => {
   const row = await cleanupOf(session, project, backend)
   if (!row || row.due_at === null) return 'a new sweep of its backend: leasehold sweep'
   return row.lock_owner === null
-    ? `the next sweep of its backend, due at ${stamp(row.due_at)}, or leasehold sweep`
+    ? `the next sweep of its backend, due at ${stamp(Math.max(row.due_at, leftAloneUntil ?? 0))}, or leasehold sweep`
     : 'the sweep of its backend that is under way'
 }
 
-export const explainSweep = async (session: Session, row: SweepRow): Promise<Told> => {
+const leftAloneUntil = async (session: Session, project: string, name: string, now: number): Promise<number | null> => {
+  const backend = await findBackend(session, project, name)
+  const circuit = backend?.scope == null ? undefined : await circuitOf(session, backend.provider, backend.scope)
+  return circuitOpenUntil(circuit && { openUntil: circuit.open_until }, now)
+}
+
+export const explainSweep = async (session: Session, row: SweepRow, now: number): Promise<Told> => {
   const certificate = row.certificate === null ? null : (JSON.parse(row.certificate) as Certificate)
   const verdict = row.outcome ?? 'inFlight'
   const at = row.finished_at ?? row.started_at
@@ -93,7 +101,7 @@ export const explainSweep = async (session: Session, row: SweepRow): Promise<Tol
       certificate === null ? [] : certificateNodes(certificate),
     ),
     heldBack: (certificate?.why ?? []).map((what) => ({ what, until: null })),
-    change: `nothing changes a certificate; ${await nextSweep(session, row.project, row.backend)} makes another`,
+    change: `nothing changes a certificate; ${await nextSweep(session, row.project, row.backend, await leftAloneUntil(session, row.project, row.backend, now))} makes another`,
   }
 }
 
@@ -203,7 +211,7 @@ export const explainBackend = async (session: Session, context: EngineContext, r
       ),
       circuit === undefined
         ? null
-        : node('circuit', circuit.failed_at, `${counted(circuit.failures, 'listing')} of its account in a row failed: ${circuit.error}`),
+        : node('circuit', circuit.failed_at, `its account: ${circuitText({ ...circuit, openUntil: isoOrNull(openUntil) })}`),
       newest ? node('sweep', newest.finished_at ?? newest.started_at, `its newest sweep is ${newest.id}`) : null,
       ...findings.map(findingNode),
       ...freezes.map(freezeNode),
@@ -212,6 +220,6 @@ export const explainBackend = async (session: Session, context: EngineContext, r
       openUntil === null
         ? []
         : [{ what: `the circuit of account ${row.scope}: no sweep of it begins by itself until then`, until: openUntil }],
-    change: await nextSweep(session, row.project, row.name),
+    change: await nextSweep(session, row.project, row.name, openUntil),
   }
 }

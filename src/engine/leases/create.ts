@@ -1,6 +1,7 @@
 /** Reserving a lease: lease, placeholder instance, ledger row and attempt in one transaction, before any provider is called (I1, orphans R4-R8). */
 import { createHash } from 'node:crypto'
 import { hex, letterFirst, uuidv7Hex } from '../../lib/ids.ts'
+import { admit, anyCap } from '../../model/admission.ts'
 import { defaultIdleSeconds, defaultTtlSeconds, expiresAt, normaliseSeconds } from '../../model/clocks.ts'
 import { LeaseholdError } from '../../model/errors.ts'
 import { isLeaseId, isRequestKey, type AttemptId, type InstanceId, type LeaseId, type Ref, type ScopeId } from '../../model/ids.ts'
@@ -10,7 +11,7 @@ import { inventSlug, slugify, withSuffix } from '../../model/slug.ts'
 import type { LeaseView } from '../../model/wire.ts'
 import type { BackendRow } from '../../store/backends.ts'
 import { appendEvents } from '../../store/events.ts'
-import { createRequest, leaseById, claimCreateRequest, slugIsLive, type LeaseRow } from '../../store/leases.ts'
+import { createRequest, leaseById, claimCreateRequest, liveLeases, slugIsLive, type LeaseRow } from '../../store/leases.ts'
 import type { Tx } from '../../store/store.ts'
 import { providerOf, type EngineContext } from '../context.ts'
 import { leaseToken } from '../lease-token.ts'
@@ -242,12 +243,26 @@ const replayOf = async (
   return taken
 }
 
-/** Locks the project against its deletion until this transaction ends: nothing is made in a project that drains. */
-const requireLivingProject = async (tx: Tx, project: string): Promise<void> => {
+/**
+ * Locks the project against its deletion until this transaction ends: nothing is made in a project that drains.
+ * @param alone also against every other create in it, so that two can't both be the last that fits
+ */
+const requireLivingProject = async (tx: Tx, project: string, alone: boolean): Promise<void> => {
   const query = tx.db.selectFrom('projects').select('deleted_at').where('name', '=', project)
-  const row = await (tx.dialect === 'postgresql' ? query.forShare() : query).executeTakeFirst()
+  const row = await (tx.dialect === 'sqlite' ? query : alone ? query.forUpdate() : query.forShare()).executeTakeFirst()
   if (!row || row.deleted_at !== null)
     throw new LeaseholdError('not_found', `project "${project}" does not exist or is not visible to this token`)
+}
+
+/** A create that was answered before is answered again, however full it is by now. */
+const requireRoom = async (tx: Tx, { caps }: EngineContext, actor: Actor, project: string): Promise<void> => {
+  const live = (await liveLeases(tx, project)).map((row) => ({
+    owner: row.owner,
+    provisioning: row.state === 'provisioning',
+    endsAt: row.expires_at,
+  }))
+  const refusal = admit(live, caps, project, actor.name, tx.now)
+  if (refusal !== null) throw refusal
 }
 
 /** As `replayOf`, and claims the request key: a cancel or the same create that comes at the same moment is seen by one of the two. */
@@ -282,9 +297,11 @@ const create = async (context: EngineContext, actor: Actor, input: CreateInput, 
   const { backend, scope, location } = await chooseBackend(context, request.project, input)
   const deadlineMs = providerOf(context, backend.provider).createDeadlineSeconds * 1000
   const { lease, replayed, view } = await context.store.write(async (tx) => {
-    await requireLivingProject(tx, request.project)
+    const capped = anyCap(context.caps)
+    await requireLivingProject(tx, request.project, capped)
     const leaseId = wantedId ?? (`lh_${hex(6)}` as LeaseId)
     const before = await replayOrClaim(tx, request, wantedId, leaseId, requestKey, fixed)
+    if (capped && before === null) await requireRoom(tx, context, actor, request.project)
     const row = before ?? (await reserve(tx, { actor, request, backend, scope, location, deadlineMs, leaseId, requestKey, fixed }))
     const [made] = await leaseViews(tx, [row])
     return { lease: row, replayed: before !== null, view: made as LeaseView }
@@ -295,7 +312,7 @@ const create = async (context: EngineContext, actor: Actor, input: CreateInput, 
 
 /**
  * Reserves a lease; the box is made behind it (leases R4, R5). With a `createAttemptID` the same request may be sent again.
- * @throws LeaseholdError bad_request, lease_id_conflict, create_canceled, backend_unavailable, not_found
+ * @throws LeaseholdError bad_request, lease_id_conflict, create_canceled, backend_unavailable, not_found, cap_reached
  */
 export const createLease = (context: EngineContext, actor: Actor, input: CreateInput): Promise<Created> =>
   create(context, actor, input, false)

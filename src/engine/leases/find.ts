@@ -2,14 +2,17 @@
 import { LeaseholdError } from '../../model/errors.ts'
 import { isLeaseId } from '../../model/ids.ts'
 import { isLive } from '../../model/lease.ts'
+import { shownBy, type ReportFilter } from '../../model/report-filter.ts'
 import { leaseStates, type Access, type LeaseState, type LeaseView } from '../../model/wire.ts'
 import { attemptsOf, identityOf } from '../../store/attempts.ts'
 import { findBackend } from '../../store/backends.ts'
-import { instancesByIds } from '../../store/instances.ts'
+import { boundKinds, instancesByIds } from '../../store/instances.ts'
 import { leaseById, listLeases as list, liveLeasesBySlug, type LeaseRow } from '../../store/leases.ts'
 import type { Session } from '../../store/store.ts'
-import { listedProject, mayManageLease, maySeeLease, requireFull, type Actor } from '../actor.ts'
+import { mayManageLease, maySeeLease, requireFull, type Actor } from '../actor.ts'
 import { providerOf, type EngineContext } from '../context.ts'
+import { requireKnown } from '../known.ts'
+import { conditionsOf, marked } from '../report-marks.ts'
 import { leaseViews } from '../views.ts'
 
 export const leaseNotFound = (key: string): LeaseholdError => new LeaseholdError('not_found', `no lease "${key}" is visible to this token`)
@@ -49,10 +52,9 @@ export const getLease = async (context: EngineContext, actor: Actor, key: string
   return context.store.read(async (session) => (await leaseViews(session, [await resolveLease(session, actor, key, now)]))[0] as LeaseView)
 }
 
-export interface ListInput {
+export interface ListInput extends ReportFilter {
   state?: string[]
   provider?: string
-  owner?: string
   project?: string
   limit: number
 }
@@ -61,14 +63,29 @@ export const listLeases = async (context: EngineContext, actor: Actor, input: Li
   requireFull(actor)
   const unknown = input.state?.find((state) => !leaseStates.includes(state as LeaseState))
   if (unknown !== undefined) throw new LeaseholdError('bad_request', `state: "${unknown}" is none of ${leaseStates.join(', ')}`)
+  const now = await context.store.now()
   const filter = {
-    project: listedProject(actor, input.project),
     states: input.state && input.state.length > 0 ? (input.state as LeaseState[]) : null,
     provider: input.provider ?? null,
-    owner: input.owner ?? null,
+    owner: null,
+    report: conditionsOf(input, now),
     limit: input.limit,
   }
-  return context.store.read(async (session) => leaseViews(session, await list(session, filter)))
+  return context.store.read(async (session) => {
+    const project = await requireKnown(context, session, actor, input)
+    const rows = await list(session, { ...filter, project })
+    const kinds =
+      input.kind === undefined
+        ? new Map<string, string>()
+        : await boundKinds(
+            session,
+            rows.map((row) => row.instance_id),
+          )
+    return (await leaseViews(session, rows)).map((view) => {
+      const kind = kinds.get(view.instanceID)
+      return marked(view, shownBy(input, { owner: view.owner, kinds: kind === undefined ? null : [kind], labels: [view.labels] }))
+    })
+  })
 }
 
 const pollMs = 500

@@ -12,7 +12,7 @@ export type Chained = ReadonlyMap<string, ReceiptRecordView>
 const stateOf = (record: AuditRecord, before: ReadonlyMap<number, string>): ReceiptRecordView['chain'] => {
   if (record.seq === null) return 'unsealed'
   const previous = record.seq === 1 ? chainStart.hash : before.get(record.seq - 1)
-  if (previous === undefined) return 'broken'
+  if (previous === undefined) return 'cut'
   return chainHash(previous, record as ChainedText, sha256) === record.hash ? 'verified' : 'broken'
 }
 

@@ -48,13 +48,25 @@ const tell = async (session: Session, { asked, all }: Asked): Promise<ReceiptVie
   )
 }
 
+/** Of what is shown: `audit verify` asks the same of everything. */
+const isWhole = (removals: ReceiptView['removals']): boolean =>
+  removals.every((one) => {
+    const records = [
+      ...one.calls.flatMap((call) => [call.intent, ...(call.answer ? [call.answer.record] : [])]),
+      ...one.proofs.map((proof) => proof.record),
+    ]
+    return one.missing.length === 0 && records.every((record) => record.chain === 'verified' || record.chain === 'unsealed')
+  })
+
 const summaryOf = (removals: ReceiptView['removals'], more: number): string => {
   const [first] = removals
   if (!first) return 'nothing was deleted: no removal was ever ordered for it'
   if (removals.length === 1 && more === 0) return first.summary
   const deleted = removals.filter((one) => one.verdict === 'deleted').length
   const rest = more === 0 ? '' : `; ${more} older ones are told by their ids`
-  return `${removals.length} removals, ${deleted} of which deleted something${rest}`
+  const unknown = removals.filter((one) => one.verdict === 'unknown').length
+  const torn = unknown === 0 ? '' : `, and of ${unknown} audit records are missing`
+  return `${removals.length} removals, ${deleted} of which deleted something${torn}${rest}`
 }
 
 /**
@@ -77,6 +89,7 @@ export const readReceipt = async (context: Pick<EngineContext, 'store'>, actor: 
       subject: asked.subject,
       project: asked.project,
       at: iso(now),
+      whole: isWhole(removals),
       summary: summaryOf(removals, asked.asked.length - removals.length),
       removals,
     }

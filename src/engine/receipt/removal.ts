@@ -20,6 +20,7 @@ import type { SweepRow } from '../../store/sweeps.ts'
 import { bodyOf } from '../admin/audit.ts'
 import { iso, isoOrNull } from '../views.ts'
 import { keyOf, membersOf } from './asked.ts'
+import { missingRecords } from './missing.ts'
 import { detailOf, inner, numberIn, resourceIn, textIn } from './bodies.ts'
 import type { Chained } from './chained.ts'
 
@@ -145,7 +146,8 @@ const resourcesOf = ({ removal, attempt }: Told): ReceiptResourceView[] => {
 
 const takenOn = (call: ReceiptCallView): boolean => call.answer?.kind === 'accepted' || call.answer?.kind === 'gone'
 
-const verdictOf = (removal: RemovalRow, calls: readonly ReceiptCallView[]): ReceiptVerdict => {
+const verdictOf = (removal: RemovalRow, calls: readonly ReceiptCallView[], missing: readonly string[]): ReceiptVerdict => {
+  if (missing.length > 0) return 'unknown'
   if (removal.state !== 'gone') return calls.length > 0 ? 'called' : 'not-called'
   if (calls.length === 0) return 'already-absent'
   return calls.some(takenOn) ? 'deleted' : 'gone'
@@ -172,6 +174,8 @@ const summaryOf = (
       return `${what} is not proved gone: its deletion was asked for (${asked}), and its removal is ${removal.state}`
     case 'not-called':
       return `nothing was deleted: no deletion of ${what} was called, and its removal is ${removal.state}`
+    case 'unknown':
+      return `what was done to ${what} can not be told: audit records of its removal are missing, and its removal is ${removal.state}`
   }
 }
 
@@ -190,7 +194,7 @@ const openPoints = (told: Told, calls: readonly ReceiptCallView[], proofs: reado
     ...calls
       .filter((call) => call.answer === null)
       .map((call) => `what became of the call of ${call.at} is not known: its answer was never recorded`),
-    removal.state === 'gone' && proofs.length === 0
+    removal.state === 'gone' && proofs.length === 0 && removal.evidence === null
       ? 'no record holds the proof of its absence: the version that found it wrote none'
       : null,
     evidence === null ? 'who ordered it, and on what ground, was not recorded by the version that opened it' : null,
@@ -200,7 +204,7 @@ const openPoints = (told: Told, calls: readonly ReceiptCallView[], proofs: reado
     unsealed > 0 ? `${counted(unsealed, 'record')} of it ${unsealed === 1 ? 'is' : 'are'} not sealed yet` : null,
     ...own
       .filter((record) => record.chain === 'broken')
-      .map((record) => `the chain does not hold at record ${record.seq} (${record.id}): it, or the one before it, was changed`),
+      .map((record) => `the chain does not hold at record ${record.seq} (${record.id}): its text, its hash or its place was changed`),
   ].filter((one) => one !== null)
 }
 
@@ -210,7 +214,8 @@ export const receiptOf = (told: Told): ReceiptRemovalView => {
   const own = told.records.filter((record) => record.kind === 'proof')
   const proofs = (own.length > 0 || removal.state !== 'gone' ? own : told.siblingProofs).map((record) => proofView(chained, record))
   const resources = resourcesOf(told)
-  const verdict = verdictOf(removal, calls)
+  const missing = missingRecords(removal, told.records, told.siblingProofs, chained)
+  const verdict = verdictOf(removal, calls, missing)
   const what =
     resources.length === 0 ? `what ${removal.name} was to have` : resources.map((one) => `${one.kind} ${keyOf(removal, one)}`).join(', ')
   return {
@@ -239,5 +244,6 @@ export const receiptOf = (told: Told): ReceiptRemovalView => {
     proofs,
     goneAt: isoOrNull(removal.gone_at),
     open: openPoints(told, calls, proofs),
+    missing,
   }
 }

@@ -1,5 +1,5 @@
 /** What a sweep saw and concluded, sealed with its coverage: the ground on which its removals stand. */
-import { cellKey, type Guard } from '../../model/inventory.ts'
+import { cellKey, nothingListed, type Guard, type Inventory } from '../../model/inventory.ts'
 import { shortPlanId } from '../../model/limits.ts'
 import type { Ended } from '../../model/sweep.ts'
 import type { Planned } from './plan.ts'
@@ -58,6 +58,11 @@ const guardText = (guard: Guard): string => {
   }
 }
 
+const listingError = (inventory: Inventory): string | null => {
+  const why = nothingListed(inventory)
+  return why === null ? null : `nothing could be listed: ${why}`
+}
+
 export const certificateOf = (
   inspection: Inspection,
   mode: string,
@@ -112,7 +117,7 @@ export const certificateOf = (
         },
         verdicts: inspection.verdicts as Record<string, number>,
         plan: planOf(plan),
-        error: null,
+        error: listingError(inventory),
       }
     }
   }

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { completeCell } from '../../model/inventory.ts'
 import { lateSurfaceMs } from '../../model/sweep.ts'
 import { dropCells } from '../../store/cells.ts'
+import { readInstallation } from '../../store/installation.ts'
 import type { Tx } from '../../store/store.ts'
 import type { SweepWork } from './load.ts'
 import type { Inspected } from './run.ts'
@@ -20,13 +21,15 @@ export const isDrained = (work: SweepWork, inspected: Inspected): boolean =>
  */
 export const nothingOpen = async (tx: Tx, work: SweepWork): Promise<boolean> => {
   const { project, name: backend } = work.backend
+  // What a fork left to another installation is not waited for.
+  const from = (await readInstallation(tx))?.held_since ?? 0
   const since = tx.now - lateSurfaceMs - work.marginMs
   const any = (rows: ReturnType<typeof sql>) => sql<number>`case when exists (select 1 from ${rows}) then 1 else 0 end`
   const ours = sql`project = ${project} and backend = ${backend}`
   const query = sql<{ open: number }>`select
-    ${any(sql`instances where ${ours} and state <> 'terminated'`)}
-    + ${any(sql`removals where ${ours} and state not in ('gone', 'closed')`)}
-    + ${any(sql`attempts where ${ours} and (outcome = 'open' or (called_at is not null and ended_at > ${since}))`)} as open`
+    ${any(sql`instances where ${ours} and state <> 'terminated' and created_at >= ${from}`)}
+    + ${any(sql`removals where ${ours} and state not in ('gone', 'closed') and opened_at >= ${from}`)}
+    + ${any(sql`attempts where ${ours} and opened_at >= ${from} and (outcome in ('open', 'abandoned') or (called_at is not null and ended_at > ${since}))`)} as open`
   return Number((await query.execute(tx.db)).rows[0]?.open) === 0
 }
 

@@ -7,7 +7,7 @@ import { advanceOrphan, openOf, type Noted } from './findings.ts'
 import { factsOf, factsWithout } from './index.ts'
 import type { SweepWork } from './load.ts'
 import { loadApproved } from './approved.ts'
-import { countsIn, eligibleOrphans, planSweep, type OrphanEntry, type Planned } from './plan.ts'
+import { beginsNow, countsIn, eligibleOrphans, planSweep, type OrphanEntry, type Planned } from './plan.ts'
 import { inspect } from './run.ts'
 
 export interface DryRun {
@@ -48,9 +48,11 @@ export const dryRun = async (context: EngineContext, work: SweepWork, signal: Ab
     const input = { scope, ownerKind, eligible, approved, counts: countsIn(work, inventory), oursInScope, limits: work.limits }
     const plan = await planSweep(session, input, now)
     const newlyDenied = await countNewlyDenied(session, work, inspection)
-    const ended = sweepOutcome(
-      factsOf(inspection, orphans, { eligible: eligible.length, plan: mode === 'delete' ? plan : null, newlyDenied }),
-    )
+    const planned = mode === 'delete' ? plan : null
+    const facts = factsOf(inspection, orphans, { eligible: eligible.length, plan: planned, newlyDenied })
+    // Nothing of the plan is under way: a dry run begins nothing.
+    const toBegin = planned === null ? 0 : beginsNow(planned).length
+    const ended = sweepOutcome({ ...facts, deletionsInProgress: facts.deletionsInProgress - toBegin, deletionsToBegin: toBegin })
     return {
       certificate: certificateOf(inspection, mode, ['dry-run'], plan, ended, now, new Map()),
       orphans,

@@ -2,11 +2,12 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import type { BoundResource } from '../../model/missing.ts'
 import type { InstanceState } from '../../model/wire.ts'
+import { countBound } from '../../store/bound.ts'
 import type { EngineContext } from '../context.ts'
 import type { Listing } from './listing.ts'
 import type { SweepWork } from './load.ts'
 
-const page = 1000
+const refsAStatement = 500
 /** More would be no list that a person reads; the guard on counts has stopped the sweep long before. */
 const mostUnseen = 10_000
 
@@ -25,90 +26,106 @@ export interface Expected {
   unseen: Unseen[]
 }
 
-const detailsOf = async (context: EngineContext, refs: readonly string[]) =>
-  refs.length === 0
-    ? []
-    : context.store.read(({ db }) =>
-        db
-          .selectFrom('instances')
-          .innerJoin('attempts', 'attempts.id', 'instances.attempt_id')
-          .select([
-            'instances.id',
-            'instances.ref',
-            'instances.state',
-            'instances.changed_at',
-            'instances.terminated_at',
-            'instances.gave_up_at',
-            'instances.attempt_id',
-            'instances.lease_id',
-            'instances.name',
-            'attempts.kind',
-            'attempts.location',
-            'attempts.scope',
-            'attempts.native_id',
-            'attempts.immutable_id',
-            'attempts.facts',
-          ])
-          .where('instances.ref', 'in', refs as never)
-          .execute(),
-      )
+/** Of these refs, what the ledger says has been bound since `until` at the latest. */
+const detailsOf = async (context: EngineContext, work: SweepWork, refs: readonly string[], locations: readonly string[], until: number) =>
+  context.store.read(({ db }) =>
+    db
+      .selectFrom('instances')
+      .leftJoin('attempts', 'attempts.id', 'instances.attempt_id')
+      .select([
+        'instances.id',
+        'instances.ref',
+        'instances.state',
+        'instances.changed_at',
+        'instances.terminated_at',
+        'instances.gave_up_at',
+        'instances.attempt_id',
+        'instances.lease_id',
+        'instances.name',
 
-/** Bound, not ended, and past visibility when the listing began. */
-export const compareWithLedger = async (context: EngineContext, work: SweepWork, listing: Listing): Promise<Expected> => {
-  const { seenBound, startedAt: listingStartedAt } = listing
-  // One region that is down says nothing about the others (orphans R78): only what lies in a complete cell is expected.
-  const complete = new Set(
-    listing.coverage.flatMap((cell) => (cell.kind === work.provider.ownerKind && cell.state.kind === 'complete' ? [cell.location] : [])),
+        'attempts.kind',
+        'attempts.location',
+        'attempts.scope',
+        'attempts.native_id',
+        'attempts.immutable_id',
+        'attempts.facts',
+      ])
+      .where('instances.ref', 'in', refs as never)
+      .where('instances.project', '=', work.backend.project)
+      .where('instances.backend', '=', work.backend.name)
+      .where('instances.state', 'in', ['provisioning', 'idle', 'busy'])
+      .where('instances.location', 'in', locations)
+      .where('instances.changed_at', '<=', until)
+      .where('instances.attempt_id', 'is not', null)
+      .execute(),
   )
-  const result: Expected = { expected: 0, seen: 0, unseen: [] }
-  const visibleSince = listingStartedAt - Math.max(work.provider.visibilitySeconds * 1000, work.marginMs)
-  for (let after = ''; ;) {
-    const rows = await context.store.read(({ db }) =>
-      db
-        .selectFrom('instances')
-        .select(['ref', 'changed_at', 'attempt_id', 'location'])
-        .where('ref', '>', after as never)
-        .where('project', '=', work.backend.project)
-        .where('backend', '=', work.backend.name)
-        .where('state', 'in', ['provisioning', 'idle', 'busy'])
-        .orderBy('ref')
-        .limit(page)
-        .execute(),
-    )
-    const unseenRefs = rows.flatMap((row) => {
-      if (row.changed_at > visibleSince || row.attempt_id === null || !complete.has(row.location)) return []
-      result.expected++
-      if (!seenBound.has(row.ref)) return [row.ref]
-      result.seen++
-      return []
-    })
-    for (const row of await detailsOf(context, unseenRefs.slice(0, mostUnseen - result.unseen.length))) {
-      if (row.immutable_id === null) continue
-      result.unseen.push({
-        ref: row.ref,
-        leaseId: row.lease_id,
-        name: row.name,
-        attemptId: row.attempt_id ?? '',
-        scope: row.scope,
-        kind: row.kind ?? '',
-        location: row.location,
-        nativeId: row.native_id ?? '',
-        immutableId: row.immutable_id,
-        boundAt: row.changed_at,
-        facts: JSON.parse(row.facts ?? '{}') as Record<string, string>,
-        instance: {
-          id: row.id,
-          state: row.state as InstanceState,
-          changedAt: row.changed_at,
-          terminatedAt: row.terminated_at,
-          gaveUpAt: row.gave_up_at,
-          boundAttemptId: row.attempt_id,
-        },
-      })
-    }
-    const last = rows.at(-1)
-    if (!last || rows.length < page) return result
-    after = last.ref
+type Details = Awaited<ReturnType<typeof detailsOf>>[number]
+
+const unseenOf = (row: Details, immutableId: string): Unseen => ({
+  ref: row.ref,
+  leaseId: row.lease_id,
+  name: row.name,
+  attemptId: row.attempt_id ?? '',
+  scope: row.scope ?? '',
+  kind: row.kind ?? '',
+  location: row.location ?? '',
+  nativeId: row.native_id ?? '',
+  immutableId,
+  boundAt: row.changed_at,
+  facts: JSON.parse(row.facts ?? '{}') as Record<string, string>,
+  instance: {
+    id: row.id,
+    state: row.state as InstanceState,
+    changedAt: row.changed_at,
+    terminatedAt: row.terminated_at,
+    gaveUpAt: row.gave_up_at,
+    boundAttemptId: row.attempt_id,
+  },
+})
+
+/** Bound, not ended, and past visibility when the listing began; counted in stretches, so that no statement takes long. */
+const countExpected = async (
+  context: EngineContext,
+  work: SweepWork,
+  listing: Listing,
+  complete: readonly string[],
+  until: number,
+): Promise<number> => {
+  const { project, name: backend } = work.backend
+  let expected = 0
+  for (const [i, upTo] of [...listing.bound.cuts, null].entries()) {
+    const after = listing.bound.cuts[i - 1] ?? ''
+    const counts = await context.store.read((session) => countBound(session, { project, backend, after, upTo, until }))
+    for (const { location, count } of counts) if (complete.includes(location)) expected += count
     await yieldToOthers()
   }
+  return expected
+}
+
+export const compareWithLedger = async (context: EngineContext, work: SweepWork, listing: Listing): Promise<Expected> => {
+  // One region that is down says nothing about the others (orphans R78): only what lies in a complete cell is expected.
+  const complete = listing.coverage.flatMap((cell) =>
+    cell.kind === work.provider.ownerKind && cell.state.kind === 'complete' ? [cell.location] : [],
+  )
+  if (complete.length === 0) return { expected: 0, seen: 0, unseen: [] }
+  const until = listing.startedAt - Math.max(work.provider.visibilitySeconds * 1000, work.marginMs)
+  const expected = await countExpected(context, work, listing, complete, until)
+  const unseen: Unseen[] = []
+  let missed = 0
+  let refs: string[] = []
+  const look = async (): Promise<void> => {
+    if (refs.length > 0)
+      for (const row of await detailsOf(context, work, refs, complete, until)) {
+        missed++
+        if (row.immutable_id !== null && unseen.length < mostUnseen) unseen.push(unseenOf(row, row.immutable_id))
+      }
+    refs = []
+    await yieldToOthers()
+  }
+  for (const ref of listing.bound.table.unseen()) {
+    if (ref !== null) refs.push(ref)
+    if (ref === null || refs.length === refsAStatement) await look()
+  }
+  await look()
+  return { expected, seen: Math.max(0, expected - missed), unseen }
 }

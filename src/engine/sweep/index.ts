@@ -30,6 +30,7 @@ import { beginPlan, beginsNow, countsIn, eligibleOrphans, planSweep, type Orphan
 import { dropDrained, isDrained, nothingOpen } from './drain.ts'
 import { inspect, type Inspected, type Inspection } from './run.ts'
 import { deniedKindReadable } from './probe.ts'
+import { isStopped, noteRewound } from './rewound.ts'
 import { noteVanished } from './vanished.ts'
 import { noteCells, type Watermarks } from './watermarks.ts'
 
@@ -147,10 +148,12 @@ const noteInspected = async (tx: Tx, work: SweepWork, inspected: Inspected, swee
   )
   await noteVanished(tx, work, inspected.vanished)
   await noteGuard(tx, work, inspected)
+  await noteRewound(tx, inspected)
   const newlyDenied = await noteDenied(tx, work, inspected)
   await resolveAbout(tx, 'backend', [`${work.backend.project}/${work.backend.name}`], 'scope-stranded')
   const eligible = eligibleOrphans(work, inspected.inventory, noted, tx.now)
-  const plan = work.settings.mode.value === 'delete' ? await planOrphans(tx, work, inspected, eligible, sweepId) : null
+  const plans = work.settings.mode.value === 'delete' && !(await isStopped(tx, inspected.scope))
+  const plan = plans ? await planOrphans(tx, work, inspected, eligible, sweepId) : null
   const waiting = plan?.decision.kind === 'wait' ? plan.decision : null
   const planTarget = { type: 'backend', id: `${work.backend.project}/${work.backend.name}`, name: work.backend.name }
   if (waiting)

@@ -4,10 +4,12 @@ import type { RefEvidence, SweepPolicy } from '../../model/evidence.ts'
 import { eachGroup, leader, type Group } from '../../model/group.ts'
 import { isRef } from '../../model/ids.ts'
 import { sealInventory, type Expectation, type Inventory } from '../../model/inventory.ts'
+import { rewindOf, type Rewind } from '../../model/own.ts'
 import { resourceKey } from '../../model/removal.ts'
 import { judge, type Verdict } from '../../model/verdict.ts'
 import { evidenceOf } from '../../store/evidence.ts'
 import type { EngineContext } from '../context.ts'
+import { ownOf } from '../own.ts'
 import type { Listing } from './listing.ts'
 import type { SweepWork } from './load.ts'
 
@@ -19,6 +21,8 @@ export interface Judged {
   group: Group
   evidence: RefEvidence | null
   verdict: Verdict
+  /** A sign that this ledger is older than the world; null: it is none. */
+  rewind: Rewind | null
 }
 
 export const seal = (work: SweepWork, listing: Listing, expectation: Expectation): Inventory =>
@@ -32,7 +36,10 @@ export const seal = (work: SweepWork, listing: Listing, expectation: Expectation
     expectation,
   })
 
-export const judgeAll = async (context: EngineContext, listing: Listing, inventory: Inventory, policy: SweepPolicy): Promise<Judged[]> => {
+export const judgeAll = async (context: EngineContext, listing: Listing, inventory: Inventory, given: SweepPolicy): Promise<Judged[]> => {
+  // Anew, after the listing: another replica may have been started, or a key made, while it went on.
+  const own = await context.store.read((session) => ownOf(session, given.installation, given.own.macSince !== null))
+  const policy = { ...given, own }
   const groups: Group[] = []
   for (const group of eachGroup(listing.kept, policy.ownerKind)) {
     if (group !== null) groups.push(group)
@@ -48,11 +55,13 @@ export const judgeAll = async (context: EngineContext, listing: Listing, invento
       const known = (group.ref === null ? undefined : evidence.get(group.ref)) ?? null
       const { location, nativeId } = leader(group).resource
       const clock = { listingStartedAt: listing.startedAt, now }
+      const verdict = judge(group, known, inventory, clock, policy)
       judged.push({
         target: resourceKey(policy.provider, location, nativeId),
         group,
         evidence: known,
-        verdict: judge(group, known, inventory, clock, policy),
+        verdict,
+        rewind: rewindOf(verdict.reason, group, own),
       })
     }
     await yieldToOthers()

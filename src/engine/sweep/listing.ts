@@ -1,25 +1,19 @@
 /**
- * The listing of one scope, page by page. After each page its evidence is read in one statement; what an active instance is bound to is let go of at once,
- * so that a scope of a million resources costs the memory of its exceptions. No stretch works long without yielding.
+ * The listing of one scope, page by page. What an active instance is bound to is let go of at once, so that a scope of a million resources costs the memory
+ * of its exceptions; the evidence of the rest is read after its page, in one statement. No stretch works long without yielding.
  */
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { showsBound, type SeenResource, type SweepPolicy } from '../../model/evidence.ts'
-import { compare } from '../../model/group.ts'
 import { cellKey, type CoverageReport } from '../../model/inventory.ts'
 import { isRef } from '../../model/ids.ts'
-import { createRefSet, type RefSet } from '../../model/ref-set.ts'
-import { isPlainlyTracked } from '../../model/verdict.ts'
+import { isPlainlyTracked } from '../../model/plainly-tracked.ts'
 import type { Contradiction, ListedResource } from '../../providers/contract.ts'
 import { boundEvidenceOf, evidenceOf } from '../../store/evidence.ts'
 import type { EngineContext } from '../context.ts'
+import { viewBound, type BoundView } from './bound.ts'
 import type { SweepWork } from './load.ts'
 
 const refsAStatement = 500
-/**
- * So many resources wait to be looked up together. A provider lists in an order that has nothing to do with our refs; in the order of the ledger's index the
- * database finds so many in half the time.
- */
-const lookedUpTogether = 16_384
 
 export interface Listing {
   startedAt: number
@@ -32,8 +26,8 @@ export interface Listing {
   kept: SeenResource[]
   /** Owner resources that are plainly tracked. */
   tracked: number
-  /** Refs whose bound resource was seen, whatever its state. */
-  seenBound: RefSet
+  /** What active instances are bound to; remembers which of it was seen, whatever its state. */
+  bound: BoundView
   /** Immutable ids of what has tags that could not be read, by `cellKey`. */
   unreadable: Map<string, string[]>
   contradictions: Contradiction[]
@@ -45,8 +39,19 @@ const refsOf = (part: readonly ListedResource[]): string[] => {
   return [...refs]
 }
 
-const sift = async (context: EngineContext, listing: Listing, policy: SweepPolicy, part: readonly ListedResource[]): Promise<void> => {
+/** What nobody can say without the ledger is looked up: after its page, so that no owner that was committed before it looks absent (orphans R49). */
+const lookUp = async (context: EngineContext, listing: Listing, policy: SweepPolicy, part: readonly ListedResource[]): Promise<void> => {
   const evidence = await context.store.read((session) => boundEvidenceOf(session, refsOf(part), policy.project))
+  for (const seen of part) {
+    const known = seen.tags.ref === null ? undefined : evidence.get(seen.tags.ref)
+    if (known && showsBound(seen, known)) listing.bound.table.markSeen(known.ref)
+    if (known && isPlainlyTracked(seen, known, policy)) listing.tracked += seen.resource.kind === policy.ownerKind ? 1 : 0
+    else listing.kept.push(seen)
+  }
+}
+
+const sift = async (context: EngineContext, listing: Listing, policy: SweepPolicy, part: readonly ListedResource[]): Promise<void> => {
+  const rest: ListedResource[] = []
   for (const seen of part) {
     const key = cellKey(seen.resource.location, seen.resource.kind)
     listing.resources.set(key, (listing.resources.get(key) ?? 0) + 1)
@@ -55,28 +60,10 @@ const sift = async (context: EngineContext, listing: Listing, policy: SweepPolic
       if (ids) ids.push(seen.resource.immutableId)
       else listing.unreadable.set(key, [seen.resource.immutableId])
     }
-    const known = seen.tags.ref === null ? undefined : evidence.get(seen.tags.ref)
-    if (known && showsBound(seen, known)) listing.seenBound.add(known.ref)
-    if (known && isPlainlyTracked(seen, known, policy)) listing.tracked += seen.resource.kind === policy.ownerKind ? 1 : 0
-    else listing.kept.push(seen)
+    if (!listing.bound.table.letsGo(seen, policy)) rest.push(seen)
+    else if (seen.resource.kind === policy.ownerKind) listing.tracked++
   }
-}
-
-const byRef = (a: ListedResource, b: ListedResource): number => compare(a.tags.ref ?? '', b.tags.ref ?? '')
-
-const siftAll = async (
-  context: EngineContext,
-  listing: Listing,
-  policy: SweepPolicy,
-  waiting: ListedResource[],
-  signal: AbortSignal,
-): Promise<void> => {
-  const sorted = waiting.toSorted(byRef)
-  for (let at = 0; at < sorted.length; at += refsAStatement) {
-    signal.throwIfAborted()
-    await sift(context, listing, policy, sorted.slice(at, at + refsAStatement))
-    await yieldToOthers()
-  }
+  if (rest.length > 0) await lookUp(context, listing, policy, rest)
 }
 
 /** What carries a ref that nobody here issued, or that is another project's, is none of ours (orphans R50, decisions 9). */
@@ -100,20 +87,20 @@ export const listScope = async (
   policy: SweepPolicy,
   signal: AbortSignal,
 ): Promise<Listing> => {
+  // Before the first call: the watermark covers only what was provably seen (orphans R45).
+  const startedAt = await context.store.now()
   const listing: Listing = {
-    // Before the first call: the watermark covers only what was provably seen (orphans R45).
-    startedAt: await context.store.now(),
+    startedAt,
     endedAt: 0,
     locations,
     coverage: [],
     resources: new Map(),
     kept: [],
-    seenBound: createRefSet(),
+    bound: await viewBound(context, work, startedAt, signal),
     tracked: 0,
     unreadable: new Map(),
     contradictions: [],
   }
-  const waiting: ListedResource[] = []
   for await (const item of work.provider.list(locations, work.config, { signal })) {
     signal.throwIfAborted()
     switch (item.type) {
@@ -124,12 +111,14 @@ export const listScope = async (
         listing.contradictions.push(item.contradiction)
         break
       case 'page':
-        for (const one of item.resources) waiting.push(one)
-        if (waiting.length >= lookedUpTogether) await siftAll(context, listing, policy, waiting.splice(0), signal)
+        await listing.bound.refresh()
+        for (let at = 0; at < item.resources.length; at += refsAStatement) {
+          await sift(context, listing, policy, item.resources.slice(at, at + refsAStatement))
+          await yieldToOthers()
+        }
         break
     }
   }
-  await siftAll(context, listing, policy, waiting, signal)
   listing.contradictions = await ofOurRefs(context, policy, listing.contradictions)
   listing.endedAt = await context.store.now()
   return listing

@@ -8,6 +8,7 @@ import { findBackend, type BackendRow } from '../../store/backends.ts'
 import type { CleanupRow } from '../../store/cleanups.ts'
 import { standingHolds } from '../../store/holds.ts'
 import type { EngineContext } from '../context.ts'
+import { ownOf } from '../own.ts'
 
 export interface SweepWork {
   cleanup: CleanupRow
@@ -71,7 +72,10 @@ export const loadSweep = async (context: EngineContext, id: string): Promise<Swe
 
 /** @param scope the account as the provider itself names it now */
 export const policyOf = async (context: EngineContext, work: SweepWork, scope: string, now: number): Promise<SweepPolicy> => {
-  const holds = await context.store.read((session) => standingHolds(session, now))
+  const { holds, own } = await context.store.read(async (session) => ({
+    holds: await standingHolds(session, now),
+    own: await ownOf(session, context.installation.installation_id, work.provider.writesMac === true),
+  }))
   return {
     installation: context.installation.installation_id,
     project: work.backend.project,
@@ -83,5 +87,6 @@ export const policyOf = async (context: EngineContext, work: SweepWork, scope: s
     marginMs: work.marginMs,
     attemptMs: work.provider.createDeadlineSeconds * 1000,
     holds: holds.map((row): HoldFacts => ({ id: row.id, targetType: row.target_type, targetId: row.target_id })),
+    own,
   }
 }

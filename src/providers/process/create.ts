@@ -43,6 +43,7 @@ const tagsOf = (request: CreateRequest): Record<string, string> => ({
   [tag.ref]: request.ref,
   [tag.installation]: request.installation,
   [tag.attempt]: request.attemptToken,
+  ...(request.mac === null ? {} : { [tag.mac]: request.mac }),
   ...(request.leaseId === null ? {} : { [tag.lease]: request.leaseId }),
 })
 
@@ -59,6 +60,7 @@ const build = async (request: CreateRequest, setting: CreateSetting): Promise<bo
     installation: request.installation,
     attemptNumber: request.attemptNumber,
     attemptToken: request.attemptToken,
+    ...(request.mac === null ? {} : { mac: request.mac }),
     leaseID: request.leaseId,
     name: request.name,
     project: request.project,

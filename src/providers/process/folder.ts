@@ -18,6 +18,8 @@ export interface BoxRecord {
   installation: string
   attemptNumber: number
   attemptToken: string
+  /** The keyed tag; missing: it was made without one. */
+  mac?: string
   leaseID: string | null
   name: string
   project: string

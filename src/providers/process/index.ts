@@ -69,6 +69,7 @@ export const createProcessProvider = ({ dataFolder, installation }: ProcessProvi
     callDeadlineSeconds: 30,
     locations: [localLocation],
     kinds: [ownerKind],
+    writesMac: true,
     // A box goes whole in one call, which may be repeated: a crash in it needs nobody (leases R80).
     topology: () => oneMember(ownerKind),
 

@@ -128,10 +128,11 @@ const tagsOf = ({ box, init }: Inspection): OwnershipTags => {
     const environment = processEnvironment(box.init.pid)
     if (environment.kind === 'read') {
       const value = (name: string): string | null => environment.values.get(name) ?? null
-      return { ref: value(tag.ref), installation: value(tag.installation), attempt: value(tag.attempt) }
+      return { ref: value(tag.ref), installation: value(tag.installation), attempt: value(tag.attempt), mac: value(tag.mac) }
     }
   }
-  return { ref: box.record.ref, installation: box.record.installation, attempt: box.record.attemptToken }
+  const { ref, installation, attemptToken, mac } = box.record
+  return { ref, installation, attempt: attemptToken, mac: mac ?? null }
 }
 
 export const foundOf = (inspection: Inspection, scope: ResourceIdentity['scope']): FoundResource => ({

@@ -57,11 +57,12 @@ const strays = (inspections: readonly Inspection[], table: ProcessTable, ours: R
 }
 
 const listedOf = ({ box }: Inspection, found: FoundResource): ListedResource => {
-  const { ref, installation, attempt } = found.tags
+  const { ref, installation, attempt, mac } = found.tags
   const tags = [
     [tag.ref, ref],
     [tag.installation, installation],
     [tag.attempt, attempt],
+    [tag.mac, mac],
   ].flatMap(([key, value]) => (typeof key === 'string' && typeof value === 'string' ? [[key, value] as const] : []))
   const createdAt = Date.parse(box.record.createdAt)
   return {

@@ -5,6 +5,7 @@ export const tag = {
   ref: 'LEASEHOLD_REF',
   installation: 'LEASEHOLD_INSTALLATION',
   attempt: 'LEASEHOLD_ATTEMPT',
+  mac: 'LEASEHOLD_MAC',
   lease: 'LEASEHOLD_LEASE_ID',
 } as const
 

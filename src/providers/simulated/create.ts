@@ -37,7 +37,13 @@ export const createGroup = async (
       message: `this backend has no location ${request.location}, only ${config.locations.join(', ')}`,
     }
   if (signal.aborted) return { kind: 'rejected', code: 'aborted', message: 'the call was ended before anything was asked for' }
-  const tags = { ...request.labels, [tag.ref]: request.ref, [tag.installation]: request.installation, [tag.attempt]: request.attemptToken }
+  const tags = {
+    ...request.labels,
+    [tag.ref]: request.ref,
+    [tag.installation]: request.installation,
+    [tag.attempt]: request.attemptToken,
+    ...(request.mac === null ? {} : { [tag.mac]: request.mac }),
+  }
   try {
     return await ask(
       client,

@@ -24,6 +24,7 @@ const tagsOf = ({ tags }: Resource): OwnershipTags => ({
   ref: tags?.[tag.ref] ?? null,
   installation: tags?.[tag.installation] ?? null,
   attempt: tags?.[tag.attempt] ?? null,
+  mac: tags?.[tag.mac] ?? null,
 })
 
 export const foundOf = (resource: Resource, scope: ScopeId): FoundResource => ({

@@ -59,6 +59,7 @@ export const createSimulatedProvider = ({ dataFolder, now = Date.now, sleep = re
     locations: defaultLocations,
     locationsOf: (given) => configOf(given).locations,
     callDeadlineSeconds,
+    writesMac: true,
     get visibilitySeconds() {
       return slowest.visibilitySeconds
     },

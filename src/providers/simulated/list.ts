@@ -114,7 +114,10 @@ export const mayListCell = async (client: Client, cell: Cell, signal: AbortSigna
   }
 }
 
-/** The machines of a ref, in every location that was ever used. What else a group has is for listings. */
+/**
+ * The machines of a ref, in every location that was ever used. What else a group has is for listings. A machine whose tags can't be read may be one of them if it was
+ * made with a token, as ours are: then nobody can say that these are all (I5).
+ */
 export const findMachines = async (
   client: Client,
   scope: ScopeId,
@@ -132,6 +135,9 @@ export const findMachines = async (
       else if (item.coverage.state.kind === 'partial') return { kind: 'incomplete', why: item.coverage.state.why }
     }
   }
-  const resources = found.map((one) => foundOf(one.resource, scope)).filter((one) => one.existence !== 'gone')
+  const existing = found.map((one) => foundOf(one.resource, scope)).filter((one) => one.existence !== 'gone')
+  const unreadable = existing.find((one) => one.labels === null && one.fixedAttemptToken !== null)
+  if (unreadable) return { kind: 'incomplete', why: `the tags of machine ${unreadable.resource.nativeId} can not be read` }
+  const resources = existing.filter((one) => one.labels !== null)
   return { kind: 'complete', found: resources, contradictions: [] }
 }

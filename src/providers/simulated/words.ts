@@ -13,7 +13,12 @@ export const idPrefix: Record<Kind, string> = { machine: 'i', disk: 'd', nic: 'n
 export const defaultLocations = ['sim-a', 'sim-b'] as const
 
 /** The tags (decisions, Names). */
-export const tag = { ref: 'leasehold_ref', installation: 'leasehold_installation', attempt: 'leasehold_attempt' } as const
+export const tag = {
+  ref: 'leasehold_ref',
+  installation: 'leasehold_installation',
+  attempt: 'leasehold_attempt',
+  mac: 'leasehold_mac',
+} as const
 
 /**
  * The state table: the cloud's word for a state, and ours (orphans U10). What is `going` still takes room and may cost; what is `gone` never comes back,

@@ -8,7 +8,9 @@ import { coverage } from './0003-coverage.ts'
 import { seal } from './0004-seal.ts'
 import { plans } from './0005-plans.ts'
 import { findings } from './0006-findings.ts'
-import { groups } from './0007-groups.ts'
+import { installation } from './0007-installation.ts'
+import { groups } from './0008-groups.ts'
+import { fair } from './0009-fair.ts'
 
 export interface Migration {
   number: number
@@ -17,4 +19,4 @@ export interface Migration {
   statements: string[]
 }
 
-export const migrations: readonly Migration[] = [first, sweeps, coverage, seal, plans, findings, groups]
+export const migrations: readonly Migration[] = [first, sweeps, coverage, seal, plans, findings, installation, groups, fair]

@@ -2,9 +2,10 @@
 import pg from 'pg'
 import { kyselyOn } from '../connection.ts'
 import { migrateWithin } from '../migrate.ts'
+import { postgresNews } from './news.ts'
 import { postgresClock } from '../time.ts'
 import type { Migration } from '../migrations/index.ts'
-import type { Db, Session, Store, Tx } from '../store.ts'
+import type { Db, News, Session, Store, Tx } from '../store.ts'
 import { readInteger, storable } from '../values.ts'
 
 /** One key for all replicas: "leasehold" in ASCII, cut to 63 bits. */
@@ -53,6 +54,7 @@ const kyselyOnClient = (client: pg.PoolClient): Db =>
 class PostgresStore implements Store {
   readonly dialect = 'postgresql'
   readonly description: string
+  readonly news: News
   readonly #pool: pg.Pool
   readonly #dbs = new WeakMap<pg.PoolClient, Db>()
   readonly #underWay = new Set<Promise<unknown>>()
@@ -70,6 +72,7 @@ class PostgresStore implements Store {
       // A stalled holder of a row lock must not stop everybody for ever.
       options: '-c idle_in_transaction_session_timeout=30000 -c lock_timeout=15000',
     })
+    this.news = postgresNews(url, (text, values) => this.#track(() => this.#pool.query(text, values)))
     // An idle connection that the server closed is replaced on next use; without a listener it would end the process.
     this.#pool.on('error', () => {})
     // The same of one that is in use: its statement fails by itself, and the connection is thrown away.

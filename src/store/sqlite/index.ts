@@ -152,12 +152,15 @@ const openWriter = async (path: string): Promise<SqliteConnection> => {
 
 /**
  * Opens (and creates, 0600) the file and brings its schema forward.
- * @param path of the database file
+ * @param path of the database file, or a `file:` URI
  * @throws DatabaseTooNewError when a newer Leasehold has changed it in a way this one can't live with
  */
 export const openSqliteStore = async (path: string, migrations?: readonly Migration[]): Promise<Store> => {
-  if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
-  chmodSync(path, 0o600)
+  // A URI names a database that is no file, as suites keep theirs in memory.
+  if (!path.startsWith('file:')) {
+    if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
+    chmodSync(path, 0o600)
+  }
   const store = new SqliteStore(path, await openWriter(path))
   try {
     await store.migrate(migrations)

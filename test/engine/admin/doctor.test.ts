@@ -33,6 +33,7 @@ eachStore('the doctor', (open) => {
     expect(others).toEqual({
       'coordinator data folder': 'ok',
       'process: boxes': 'ok',
+      'process: sweep mode': 'ok',
       clocks: 'ok',
       removals: 'ok',
       findings: 'ok',

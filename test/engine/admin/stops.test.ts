@@ -110,6 +110,22 @@ eachStore('holds and freezes', (open) => {
     await expect(removeHold(context, mine, theirs?.id as string)).rejects.toMatchObject({ code: 'not_found' })
   })
 
+  test('what nobody has seen can be held by name only where it may still come, and the answer says so', async () => {
+    const { context } = await running()
+    const here = await active()
+    const on = (targetID: string) => addHold(context, root, { targetType: 'resource', targetID, reason: 'r' })
+    const refused = [
+      ['proces/here/x', 'targetID: no provider "proces" is known here; there is process'],
+      ['process/her/x', 'targetID: provider "process" has no location "her" here; there is here'],
+      ['process/x', 'targetID: "process/x" names no resource; write provider/location/native-id'],
+    ] as const
+    for (const [target, message] of refused) await expect(on(target), target).rejects.toMatchObject({ code: 'bad_request', message })
+    expect(await listHolds(context, root)).toEqual([])
+    expect((await on('process/here/not-made-yet')).warning).toMatch(/^nothing here has ever seen process\/here\/not-made-yet/)
+    // The twin: of what an attempt recorded there is nothing to say.
+    expect((await on(`process/here/${here.cloudID}`)).warning).toBeUndefined()
+  })
+
   test('an operator of one project stops a scope of its own, but not one that others use, and not every scope', async () => {
     const { context } = await running()
     expect(await addFreeze(context, mine, { scope: testScope, reason: 'mine alone' })).toMatchObject({ scope: testScope })

@@ -116,6 +116,7 @@ eachStore('sweeps on demand', (open) => {
       id: null,
       state: 'dry-run',
       outcome: 'unsettled',
+      why: ['1 deletion would begin'],
       verdicts: { 'orphan.owner-ended': 1 },
       plan: { kind: 'begin', removals: [key] },
     })
@@ -123,6 +124,7 @@ eachStore('sweeps on demand', (open) => {
     // The twin: the sweep itself writes, and does what was said.
     const real = await w.sweep(0)
     expect(real.plan).toEqual(view?.plan)
+    expect(real.why).toEqual(['1 deletion is in progress'])
     expect(await everyRow(w.store)).not.toEqual(before)
   })
 
@@ -177,7 +179,7 @@ eachStore('sweeps on demand', (open) => {
     const context = w.engine.context
     expect((await listSweeps(context, root, { limit: 10 })).map((one) => one.project).toSorted()).toEqual(['default', 'other'])
     expect((await listSweeps(context, actor('user', 'other'), { limit: 10 })).map((one) => one.project)).toEqual(['other'])
-    expect(await listSweeps(context, root, { project: 'other', backend: 'nope', limit: 10 })).toEqual([])
+    await expect(listSweeps(context, root, { project: 'other', backend: 'nope', limit: 10 })).rejects.toMatchObject({ code: 'bad_request' })
     await expect(getSweep(context, actor('user', 'other'), mine.id ?? '')).rejects.toMatchObject({ code: 'not_found' })
     expect((await getSweep(context, actor('user', 'default'), mine.id ?? '')).id).toBe(mine.id)
   })
@@ -191,7 +193,7 @@ eachStore('sweeps on demand', (open) => {
     expect(await of({ code: ['orphan', 'missing'] })).toEqual(['orphan'])
     expect(await of({ code: ['missing'] })).toEqual([])
     expect(await of({ backend: 'local' })).toEqual(['orphan'])
-    expect(await of({ backend: 'nope' })).toEqual([])
+    await expect(of({ backend: 'nope' })).rejects.toMatchObject({ code: 'bad_request' })
     const [finding] = await listFindings(context, root, { limit: 10 })
     expect(finding).toMatchObject({
       backend: 'local',

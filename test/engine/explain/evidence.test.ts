@@ -15,8 +15,8 @@ import { explaining, facts, nodesOf } from './support.ts'
 
 eachStore('the evidence of an explanation', (open) => {
   const { world, ask, refused } = explaining(open)
-  const partial = (w: SweepWorld, why: string): void => {
-    w.provider.onList = () => [{ type: 'coverage', coverage: { location: 'here', kind: 'box', state: { kind: 'partial', why }, pages: 0 } }]
+  const partial = (w: SweepWorld, why: string, pages = 1): void => {
+    w.provider.onList = () => [{ type: 'coverage', coverage: { location: 'here', kind: 'box', state: { kind: 'partial', why }, pages } }]
   }
 
   it('shows what the listing showed: when it was made, what was fixed then, what its tags name, what it is attached to', async () => {
@@ -79,7 +79,7 @@ eachStore('the evidence of an explanation', (open) => {
       expect(facts(await ask(w, lease.id))).toContain(`sweep ${early.id} of its backend began before it could be sure to show it`)
       const seen = await w.sweep()
       expect(facts(await ask(w, lease.id))).toContain(`sweep ${seen.id} of its backend listed its place completely, and it was there`)
-      partial(w, 'page 1 failed')
+      partial(w, 'page 1 failed', 0)
       await w.sweep()
       expect(facts(await ask(w, lease.id))).toContain('could not list box in here completely: page 1 failed')
     })
@@ -138,7 +138,7 @@ eachStore('the evidence of an explanation', (open) => {
         kind: 'present',
         found: {
           resource,
-          tags: { ref, installation: null, attempt: null },
+          tags: { ref, installation: null, attempt: null, mac: null },
           fixedAttemptToken: null,
           providerState: 'running',
           existence: 'exists',

@@ -85,7 +85,7 @@ eachStore('explain', (open) => {
     expect(await ask(w, lease.id)).toMatchObject({ verdict: 'tracked' })
   })
 
-  it('an ended lease is gone, by its id and not by its slug', async () => {
+  it('an ended lease is gone, by its id and by its slug', async () => {
     const w = await world()
     const lease = await leaseOn(w.engine, { ...long, slug: 'calm-otter' })
     await releaseLease(w.engine.context, ann, lease.id, {})
@@ -95,7 +95,65 @@ eachStore('explain', (open) => {
     expect(facts(view)).toMatch(/the removal of .* was about to be asked for\nthe provider answered gone/)
     expect(await ask(w, (await removalOf(w, lease.ref)).id)).toMatchObject({ type: 'removal', verdict: 'gone' })
     expect(await ask(w, lease.cloudID ?? '')).toMatchObject({ type: 'resource', verdict: 'gone' })
-    await refused(w, 'calm-otter')
+    expect(await ask(w, 'calm-otter')).toMatchObject({ type: 'lease', subject: expect.stringContaining(lease.id), verdict: 'gone' })
+    await refused(w, 'calm-otters')
+  })
+
+  it('of several leases that had a slug it tells of the live one, else of the newest, and of none of another project', async () => {
+    const w = await world()
+    const first = await leaseOn(w.engine, { ...long, slug: 'calm-otter' })
+    await releaseLease(w.engine.context, ann, first.id, {})
+    await w.advance(1)
+    const second = await leaseOn(w.engine, { ...long, slug: 'calm-otter', keep: true })
+    expect(await ask(w, 'calm-otter')).toMatchObject({ verdict: 'tracked', subject: expect.stringContaining(second.id) })
+    await releaseLease(w.engine.context, ann, second.id, {})
+    // A retained one: what a person most wants to look at, and no live lease.
+    expect(await ask(w, 'calm-otter')).toMatchObject({
+      verdict: 'held',
+      reason: 'held.retained',
+      subject: expect.stringContaining(second.id),
+    })
+    await w.store.write((tx) => insertProject(tx, 'other'))
+    await refused(w, 'calm-otter', actor('operator', 'other'))
+    await w.store.write((tx) => insertProject(tx, 'calm-otter'))
+    expect(await ask(w, 'calm-otter')).toMatchObject({ type: 'project' })
+  })
+
+  it('of a machine that is gone it says so, with the proof, and then what is left of it by its own verdict', async () => {
+    const w = await world()
+    Object.assign(w.provider, { kinds: ['box', 'disk'] })
+    const lease = await leaseOn(w.engine, { ...long, slug: 'calm-otter' })
+    const box = w.provider.boxes.get(lease.cloudID ?? '') as ListedResource
+    await releaseLease(w.engine.context, ann, lease.id, {})
+    await leaseWhen(w.engine, lease.id, (view) => view.cleanup.state === 'gone')
+    const resource = { ...box.resource, kind: 'disk', nativeId: 'disk-1', immutableId: 'disk-1#1' }
+    w.provider.boxes.set('disk-1', { ...box, resource, name: 'its disk' })
+    w.provider.onList = () =>
+      ['box', 'disk'].flatMap((kind) => [
+        {
+          type: 'page' as const,
+          location: 'here',
+          kind,
+          resources: [...w.provider.boxes.values()].filter((one) => one.resource.kind === kind),
+        },
+        { type: 'coverage' as const, coverage: { location: 'here', kind, state: { kind: 'complete' as const }, pages: 1 } },
+      ])
+    await w.sweep()
+    for (const key of [`process/here/${lease.cloudID}`, lease.id, 'calm-otter', lease.instanceID, lease.ref]) {
+      const view = await ask(w, key)
+      expect(view, key).toMatchObject({ verdict: 'gone', reason: null })
+      expect(view.tree.fact, key).toContain(`box ${lease.cloudID}: not in the list.`)
+      expect(view.tree.fact, key).toContain('is left: process/here/disk-1 (orphan)')
+      expect(facts(view), key).toContain('orphan (orphan.owner-ended): Its owner has ended.')
+      expect(facts(view), key).toContain(`${lease.cloudID} was proved absent: not in the list`)
+      expect(view.heldBack[0]?.what, key).toContain('of what is left: the mode is report')
+      expect(view.change, key).toContain('explain process/here/disk-1')
+    }
+    expect(await ask(w, 'process/here/disk-1')).toMatchObject({ verdict: 'orphan', reason: 'orphan.owner-ended' })
+    // The twin: where the machine itself is there again, it is no more gone than it was ever.
+    w.provider.boxes.set(box.resource.nativeId, box)
+    await w.sweep()
+    expect(await ask(w, lease.id)).toMatchObject({ verdict: 'orphan' })
   })
 
   it('a retained box is held by the release that kept it', async () => {

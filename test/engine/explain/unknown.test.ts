@@ -26,7 +26,7 @@ eachStore('explaining a resource that no row knows', (open) => {
     const lease = await leaseOn(w.engine, long)
     await w.advance(60)
     const box = w.provider.boxes.get(lease.cloudID ?? '') as ListedResource
-    strange(w, 'stranger', box, { tags: { ref: 'r00000000001', installation: null, attempt: null } })
+    strange(w, 'stranger', box, { tags: { ref: 'r00000000001', installation: null, attempt: null, mac: null } })
     strange(w, 'copy', box, {})
     const before = await everyRow(w.store)
     const calls = w.provider.calls.length

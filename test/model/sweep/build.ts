@@ -1,6 +1,7 @@
 /** Words for the tables: one owner with one bound attempt, the resource that it made, and a listing that is complete; each test says what differs. */
 import type { AttemptEvidence, InstanceEvidence, RefEvidence, SeenResource, SweepClock, SweepPolicy } from '../../../src/model/evidence.ts'
 import { formGroups, type Group } from '../../../src/model/group.ts'
+import type { Own } from '../../../src/model/own.ts'
 import { cellKey, sealInventory, type CellState, type Expectation, type Inventory } from '../../../src/model/inventory.ts'
 import { judge, type Verdict } from '../../../src/model/verdict.ts'
 
@@ -14,6 +15,16 @@ export const scope = 'simulated:one'
 export const location = 'sim-a'
 export const token = 'token-1'
 
+/** One that never started elsewhere, with a provider that has no room for keyed tags: its keys prove only what a test says. */
+export const own: Own = {
+  former: [],
+  heldSince: 0,
+  epoch: 7,
+  adoptedAt: null,
+  macSince: null,
+  judgeMac: ({ mac }) => (mac === null ? { kind: 'none' } : { kind: 'wrong' }),
+}
+
 export const policy: SweepPolicy = {
   installation: ours,
   project: 'default',
@@ -24,6 +35,7 @@ export const policy: SweepPolicy = {
   marginMs: margin,
   attemptMs: 60_000,
   holds: [],
+  own,
 }
 export const clock: SweepClock = { listingStartedAt: T, now: T + 1000 }
 
@@ -42,7 +54,7 @@ export const machine = (patch: Seen = {}): SeenResource => ({
   reportOnly: null,
   ...patch,
   resource: { scope, location, kind: 'machine', nativeId: 'i-1', immutableId: 'uid-1', ...patch.resource },
-  tags: { ref, installation: ours, attempt: token, ...patch.tags },
+  tags: { ref, installation: ours, attempt: token, mac: null, ...patch.tags },
 })
 export const internal = (kind: string, patch: Seen = {}): SeenResource =>
   machine({
@@ -65,6 +77,7 @@ export const attempt = (patch: Partial<AttemptEvidence> = {}): AttemptEvidence =
   kind: 'machine',
   nativeId: 'i-1',
   immutableId: 'uid-1',
+  macKey: null,
   ...patch,
 })
 /** An attempt whose resource never reached us. */

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { showsBound } from '../../../src/model/evidence.ts'
 import { formGroups } from '../../../src/model/group.ts'
-import { isPlainlyTracked, judge } from '../../../src/model/verdict.ts'
+import { judge } from '../../../src/model/verdict.ts'
+import { isPlainlyTracked } from '../../../src/model/plainly-tracked.ts'
 import {
   attempt,
   clock,

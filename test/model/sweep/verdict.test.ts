@@ -166,6 +166,22 @@ describe('what an active instance has (orphans R56-R58)', () => {
     expect(reason({ known: evidence({ instance: ended(), lease: { ...live, state: 'expired' } }) })).toBe('orphan.owner-ended')
   })
 
+  it('a lease whose clock ran out, and whose removal keeps failing, contradicts nothing (leases R40, I10)', () => {
+    const ending = instance({ state: 'terminating' })
+    const removal = { id: 'rm_1', attemptId: 'at_1', open: true, bound: [] }
+    const verdict = verdictOn({ known: evidence({ instance: ending, lease: live, removals: [removal] }) })
+    expect(verdict.reason).toBe('inFlight.terminating')
+    expect(reasonOf(verdict.reason).finding).toBe(false)
+    // The twins: nothing takes it back, its removal is over, or was given up.
+    for (const [patch, removals] of [
+      [ending, []],
+      [ending, [{ ...removal, open: false }]],
+      [ending, [{ ...removal, attemptId: 'at_2' }]],
+      [instance({ state: 'terminating', gaveUpAt: T - hour }), [removal]],
+    ] as const)
+      expect(reason({ known: evidence({ instance: patch, lease: live, removals }) })).toBe('held.live-lease')
+  })
+
   it('what is attached to the bound machine is tracked with or without it in the listing', () => {
     expect(reason({ listed: [internal('disk')] })).toBe('tracked.attached')
     expect(reason({ listed: [machine(), internal('disk')] })).toBe('tracked.bound')

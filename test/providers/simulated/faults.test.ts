@@ -26,7 +26,7 @@ describe('a create', () => {
     expect(account.cloud.all()).toEqual([])
   })
 
-  it('that answers an error and made it all the same is uncertain, and is found by its ref (cases B15, orphans 2)', async () => {
+  it('that answers an error and made it all the same is uncertain, and is found by its ref (case B15, orphans 2)', async () => {
     account.fault('create', 'error-after', { count: 1 })
     const request = createRequest(account.provider, account.config)
     expect(await create(request)).toMatchObject({ kind: 'uncertain', resource: null })

@@ -24,12 +24,12 @@ const machines = async () => {
 }
 
 describe('a listing', () => {
-  it('reads all pages (cases J1, J2)', async () => {
+  it('reads all pages (case J1, J2)', async () => {
     const ids = await makeMany(5)
     expect(await machines()).toMatchObject({ ids, state: { kind: 'complete' }, pages: 3 })
   })
 
-  it('is partial from a page that fails on, keeps the pages before, and the other cells are complete (cases I1, orphans 6)', async () => {
+  it('is partial from a page that fails on, keeps the pages before, and the other cells are complete (case I1, orphans 6)', async () => {
     const ids = await makeMany(5)
     account.fault('list', 'fail-page', { page: 2 })
     const seen = await machines()

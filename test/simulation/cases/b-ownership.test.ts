@@ -98,7 +98,7 @@ eachStore('ownership', (open) => {
     await one.gone(orphan.cloudID)
   })
 
-  it('a removal that waits is for the machine with its id, never for what bears its name later (cases B6, B13, leases 8)', async () => {
+  it('a removal that waits is for the machine with its id, never for what bears its name later (case B6, B13, leases 8)', async () => {
     const one = await cases.open(await open())
     const lease = await one.lease()
     const before = one.cloud.get(lease.cloudID)
@@ -182,7 +182,12 @@ eachStore('ownership', (open) => {
           kind: 'machine',
           location: 'sim-a',
           name: request.name,
-          tags: { leasehold_ref: request.ref, leasehold_installation: request.installation, leasehold_attempt: request.attemptToken },
+          tags: {
+            leasehold_ref: request.ref,
+            leasehold_installation: request.installation,
+            leasehold_attempt: request.attemptToken,
+            leasehold_mac: request.mac ?? '',
+          },
         },
       ])
       return { kind: 'uncertain', message: 'the answer was lost', resource: null }

@@ -61,7 +61,7 @@ eachStore('leaks', (open) => {
     expect(await one.told()).toEqual([])
   })
 
-  it('created, then the answer is lost: found by its ref and adopted, without a second create (cases D3, D4)', async () => {
+  it('created, then the answer is lost: found by its ref and adopted, without a second create (case D3, D4)', async () => {
     const one = await cases.open(await open())
     one.fault('create', 'error-after', { count: 1 })
     const { lease } = await createLease(one.engine.context, ann, { ...long, createAttemptID: requestKey() })

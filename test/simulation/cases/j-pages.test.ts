@@ -16,7 +16,7 @@ eachStore('pages', (open) => {
   const cases = openCases()
   afterEach(() => cases.close())
 
-  it('2,500 resources in pages of 1,000 are all listed, and what is on the last page is seen (cases J1, J2)', async () => {
+  it('2,500 resources in pages of 1,000 are all listed, and what is on the last page is seen (case J1, J2)', async () => {
     const one = await cases.open(await open(), { config: { pageSize: 1_000 } })
     one.cloud.launch(strangers(2_498))
     const live = await one.lease()

@@ -14,7 +14,7 @@ eachStore('names', (open) => {
     ['a separator where it would be cut', `${'b'.repeat(40)}-${'c'.repeat(21)}_.-${'d'.repeat(40)}`],
     ['other alphabets', 'Ümlaut Größe — 日本語 🚀 x'],
   ])(
-    'a name of %s leaves the ref what it is: twelve characters, never cut, and enough to be told apart (cases K1, K2)',
+    'a name of %s leaves the ref what it is: twelve characters, never cut, and enough to be told apart (case K1, K2)',
     async (_what, name) => {
       const one = await cases.open(await open())
       const live = await one.lease({ slug: name, labels: { team: 'x'.repeat(256) } })

@@ -106,6 +106,7 @@ eachStore('orphan cleanup', (open) => {
         backend: 'local',
         scope: account.scope,
         outcome: 'abandoned' as const,
+        mac_key: null,
       }
       await tx.db
         .insertInto('attempts')
@@ -193,9 +194,11 @@ eachStore('orphan cleanup', (open) => {
   it('the twin: a disk of the attempt before is not judged by that listing either, and by later ones it is an orphan (case orphan 4)', async () => {
     const one = await cases.open(await open())
     const tokens: string[] = []
+    const macs: string[] = []
     const answer = gate()
     one.hooks.create = async (request, real) => {
       tokens.push(request.attemptToken)
+      macs.push(request.mac ?? '')
       if (tokens.length === 1) return { kind: 'uncertain', message: '503', resource: null }
       const made = await real()
       await answer.promise
@@ -205,7 +208,12 @@ eachStore('orphan cleanup', (open) => {
     await one.advanceUntil(() => one.running().length === 1, 'the second attempt has made its machine', 2)
     const [token] = tokens
     const installation = one.engine.context.installation.installation_id
-    const tags = { leasehold_ref: lease.ref, leasehold_installation: installation, leasehold_attempt: token ?? '' }
+    const tags = {
+      leasehold_ref: lease.ref,
+      leasehold_installation: installation,
+      leasehold_attempt: token ?? '',
+      leasehold_mac: macs[0] ?? '',
+    }
     const disk = await one.launch(lease, 'disk', { token: token ?? '', tags })
     promotedDuringList(one, lease.id, answer.open)
     expect(await one.sweep(10)).toMatchObject({ outcome: 'unsettled', verdicts: { 'settling.changed': 1 } })

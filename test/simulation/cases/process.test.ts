@@ -88,7 +88,7 @@ describe.skipIf(process.platform !== 'linux')('real processes', () => {
       await one.sweep()
     }
 
-    it('processes without our ref, with an unknown one, or with another installation’s id are left alone (cases B1, orphan 7)', async () => {
+    it('processes without our ref, with an unknown one, or with another installation’s id are left alone (case B1, orphan 7)', async () => {
       const one = await fresh()
       const live = await one.box()
       const pids = [

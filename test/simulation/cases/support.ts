@@ -2,6 +2,9 @@
  * A running engine on the simulated cloud, both on one clock that stands still until it is moved. What the cloud does is real; a case bends single answers
  * of it by faults of the cloud's own, or by hooks where it needs to do something at an exact moment.
  */
+import { makeMac } from '../../../src/engine/keyring.ts'
+import { readInstallation } from '../../../src/store/installation.ts'
+import { listKeys } from '../../../src/store/keys.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -74,6 +77,8 @@ export interface Case {
   configure(config: Record<string, unknown>): Promise<void>
   /** Another coordinator on the same database and cloud; the one before is stopped without waiting for its calls. */
   restart(): Promise<Engine>
+  /** No coordinator runs any more. */
+  stop(): Promise<void>
   leaseView(id: string): Promise<LeaseView>
 }
 
@@ -111,6 +116,16 @@ export const deregister = (store: Store, lease: Pick<LeaseView, 'id' | 'instance
       .set({ owner_closed_at: tx.now })
       .where('ref', '=', lease.ref as never)
       .execute()
+  })
+
+/** As the engine wrote it on what this attempt made; epochs don't matter here. */
+export const keyedTag = (store: Store, attempt: AttemptRow): Promise<{ leasehold_mac?: string }> =>
+  store.read(async (session) => {
+    const key = (await listKeys(session)).find((one) => one.id === attempt.mac_key)
+    const own = await readInstallation(session)
+    if (!key || !own) return {}
+    const { scope, ref, token } = attempt
+    return { leasehold_mac: makeMac(key, { installation: own.installation_id, scope, ref, attempt: token, epoch: own.epoch }) }
   })
 
 export const openCases = (): Cases => {
@@ -252,6 +267,7 @@ export const openCases = (): Cases => {
           leasehold_ref: lease.ref,
           leasehold_installation: one.engine.context.installation.installation_id,
           leasehold_attempt: attempt.token,
+          ...(await keyedTag(store, attempt)),
         }
         const token = more.token === undefined ? attempt.token : more.token
         const spec = { kind, location: attempt.location, name: more.name ?? `${lease.slug}-${kind}`, tags, token }
@@ -276,9 +292,12 @@ export const openCases = (): Cases => {
           })
         await until(async () => !one.isRunning(id) && (await recorded()), `${id} is gone, and that is recorded`)
       },
-      async restart() {
+      async stop() {
         const before = engines.splice(0)
         await Promise.all(before.map((engine) => engine.stop(0)))
+      },
+      async restart() {
+        await one.stop()
         one.engine = await makeOne()
         // Which setting it up anew takes away.
         await store.write((tx) => tx.db.updateTable('backends').set({ is_default: 1 }).where('name', '=', 'local').execute())

@@ -1,68 +1,20 @@
-/** I8 over generated days: sweeps of one scope, some with an approval, each with what happened to be eligible. */
+/** I8 over generated days, beside those who break it. */
 import { describe, it } from 'vitest'
-import { allowedPerSweep, defaultLimits, planId, type Canary, type PlanContext, type PlanEntry } from '../../../src/model/limits.ts'
-import { planWith, type ApprovedPlan } from '../../../src/model/plans.ts'
-import { hour, T } from '../../model/sweep/build.ts'
-import { dies, holdsFor, patience, worldsEach, type Property } from './tape.ts'
-
-type Decide = (
-  eligible: readonly PlanEntry[],
-  approved: readonly ApprovedPlan[],
-  now: number,
-  context: PlanContext,
-) => ReturnType<typeof planWith>
-const right: Decide = (eligible, approved, now, context) => planWith(eligible, approved, () => true, now, context)
-/** What stood in a plan of another day: the same places, with other things in them. */
-const stale = (eligible: readonly PlanEntry[]): PlanEntry[] => eligible.map((entry) => ({ ...entry, fingerprint: 'then' }))
-const day = 24 * hour
-const hash = (text: string): string => text
-const trusted = new Map<string, Canary>([['simulated/machine/r', { stage: 2, inFlight: 0 }]])
-
-const i8: Property<Decide> = (tape, decide) => {
-  const oursInScope = tape.of([1000, 1000, 1000, 100, 1])
-  const begun: { at: number; count: number; approved: boolean }[] = []
-  let at = T
-  let next = 0
-  for (let sweep = tape.pick(36); sweep >= 0; sweep--) {
-    at += tape.of([0.25, 0.5, 1, 0.25, 0.5, 0.25, 0.5, 13]) * hour
-    const eligible = Array.from({ length: tape.pick(13) }, (): PlanEntry => {
-      next++
-      return { target: `t${String(next).padStart(4, '0')}`, provider: 'simulated', kind: 'machine', rule: 'r', fingerprint: 'f' }
-    })
-    const approved = tape.chance(5)
-    const begunInLastDay = begun.filter((one) => one.at > at - day).reduce((sum, one) => sum + one.count, 0)
-    const context: PlanContext = {
-      oursInScope,
-      begunInLastDay,
-      canaries: tape.chance(10) ? new Map() : trusted,
-      hash,
-    }
-    const plans = [{ id: planId(eligible, hash), approvedAt: at, pending: approved ? eligible : stale(eligible) }]
-    const { granted, decision } = decide(eligible, plans, at, context)
-    const grantedNow = granted.reduce((sum, one) => sum + one.begin.length, 0)
-    if (grantedNow !== (approved ? eligible.length : 0))
-      throw new Error(`${grantedNow} begun by an approval of ${approved ? 'them' : 'something else'}`)
-    const plan = decision.kind === 'begin' ? decision : { entries: [] }
-    begun.push({ at, count: grantedNow + plan.entries.length, approved })
-    if (approved || decision.kind !== 'begin') continue
-    const allowed = allowedPerSweep(oursInScope, defaultLimits)
-    if (eligible.length > allowed) throw new Error(`of ${eligible.length} that are more than ${allowed}, ${plan.entries.length} were begun`)
-    // In any 24 h that end now: only an approval may have gone past the limit.
-    const total = begunInLastDay + plan.entries.length
-    if (plan.entries.length > 0 && total > defaultLimits.perDay) throw new Error(`${total} in a day`)
-  }
-}
+import { allowedPerSweep, defaultLimits } from '../../../src/model/limits.ts'
+import { dies } from './dies.ts'
+import { i8, limitsTape, right, type Decide } from './limits.ts'
+import { holdsFor, patience, worldsEach } from './tape.ts'
 
 describe('no sweep goes past its limits, in one run or over a day (I8)', () => {
-  it(`holds in ${worldsEach} worlds`, { timeout: patience }, () => holdsFor(148, i8, right, worldsEach))
+  it(`holds in ${worldsEach} worlds`, { timeout: patience }, () => holdsFor(limitsTape, i8, right, worldsEach))
   it('finds out who forgets what was begun today', () =>
-    dies<Decide>(148, i8, (eligible, approved, now, context) => right(eligible, approved, now, { ...context, begunInLastDay: 0 })))
+    dies<Decide>(limitsTape, i8, (eligible, approved, now, context) => right(eligible, approved, now, { ...context, begunInLastDay: 0 })))
   it('finds out who begins the part of a plan that fits', () =>
-    dies<Decide>(148, i8, (eligible, approved, now, context) =>
+    dies<Decide>(limitsTape, i8, (eligible, approved, now, context) =>
       right(eligible.slice(0, allowedPerSweep(context.oursInScope, defaultLimits)), approved, now, context),
     ))
   it('finds out who takes any approval for this one', () =>
-    dies<Decide>(148, i8, (eligible, approved, now, context) =>
+    dies<Decide>(limitsTape, i8, (eligible, approved, now, context) =>
       right(
         eligible,
         approved.map((plan) => ({ ...plan, pending: eligible })),

@@ -2,7 +2,6 @@
  * Cheap worlds: a world is built by reading choices off a tape of bytes. fast-check makes and shrinks the tape; a tape of zeros is the plainest world.
  */
 import fc from 'fast-check'
-import { expect } from 'vitest'
 
 export interface Tape {
   /** One of so many; 0 when the tape has ended. */
@@ -31,21 +30,33 @@ export const tapes = (length: number): fc.Arbitrary<Uint8Array> =>
 
 /** In all properties together: 100,000 worlds. */
 export const worldsEach = 20_000
+/** A world that failed is played again by these two, as a failure prints them. */
+const replayed = { seed: process.env['LEASEHOLD_PURE_SEED'], path: process.env['LEASEHOLD_PURE_PATH'] }
 /** ms; the machine may be busy with others. */
 export const patience = 120_000
-const mutantDiesWithin = 1000
 
 /** A property over worlds; it throws where it does not hold. */
 export type Property<Decision> = (tape: Tape, decide: Decision) => void
 
-export const holdsFor = <Decision>(length: number, property: Property<Decision>, decide: Decision, worlds: number): void => {
-  fc.assert(
+/** @throws where it does not hold, with the command that plays that world again */
+export const holdsFor = <Decision>(
+  length: number,
+  property: Property<Decision>,
+  decide: Decision,
+  worlds: number,
+  seed = replayed.seed === undefined ? undefined : Number(replayed.seed),
+): void => {
+  const details = fc.check(
     fc.property(tapes(length), (bytes) => property(tapeOf(bytes), decide)),
-    { numRuns: worlds },
+    {
+      numRuns: worlds,
+      ...(seed === undefined ? {} : { seed }),
+      ...(replayed.path === undefined ? {} : { path: replayed.path }),
+    },
   )
-}
-
-/** A test that would pass without the rule is none: a decision that breaks it must be found out. */
-export const dies = <Decision>(length: number, property: Property<Decision>, mutant: Decision): void => {
-  expect(() => holdsFor(length, property, mutant, mutantDiesWithin)).toThrow(/Property failed/)
+  if (!details.failed) return
+  const error = details.errorInstance instanceof Error ? details.errorInstance.message : String(details.errorInstance)
+  throw new Error(
+    `Property failed after ${details.numRuns} worlds: ${error}\nAgain: LEASEHOLD_PURE_SEED=${details.seed} LEASEHOLD_PURE_PATH=${details.counterexamplePath} npx vitest run test/simulation/pure -t holds`,
+  )
 }

@@ -47,21 +47,32 @@ const stateOf = (tape: Tape): CellState =>
       : { kind: 'denied', permission: 'list' }
     : { kind: 'complete' }
 
+/** The tag that the key makes of an attempt, as far as these worlds go: by its token alone. */
+const macOf = (token: string): string => `mac of ${token}`
+const judgeMac: SweepPolicy['own']['judgeMac'] = ({ mac, attempt }) => {
+  if (mac === null) return { kind: 'none' }
+  if (mac === 'by another key') return { kind: 'unknown-key', keyId: 'zzzzzz' }
+  return attempt !== null && mac === macOf(attempt) ? { kind: 'valid', epoch: plain.own.epoch } : { kind: 'wrong' }
+}
+
 const madeBy = (attempt: AttemptEvidence, index: number, kind: string, tape: Tape): Truth => {
   const distorted = tape.chance(10)
+  const written = attempt.macKey === null ? null : macOf(attempt.token)
+  const mac = tape.chance(10) ? tape.of([null, 'by another key', 'forged']) : written
   const labels = tape.chance(25) ? tape.of(keepLabels) : {}
   const owner = kind === 'machine'
   const id = `${kind}-${index}`
   return {
     maker: 'ours',
     attempt: index,
-    intact: !distorted,
+    intact: !distorted && mac === written,
     seen: {
       resource: { scope: attempt.scope, location: attempt.location, kind, nativeId: id, immutableId: `uid-${id}` },
       tags: {
         ref,
         installation: distorted && tape.chance(50) ? tape.of([null, 'inst0002']) : ours,
         attempt: distorted ? tape.of([null, 'token-9']) : attempt.token,
+        mac,
       },
       fixedAttemptToken: owner || tape.chance(50) ? attempt.token : null,
       providerState: 'running',
@@ -108,6 +119,7 @@ const attemptOf = (index: number, tape: Tape): AttemptEvidence => {
     kind: recorded ? 'machine' : null,
     nativeId: recorded ? `machine-${index}` : null,
     immutableId: recorded ? `uid-machine-${index}` : null,
+    macKey: tape.chance(30) ? null : 'a1b2c3',
   }
 }
 
@@ -160,7 +172,7 @@ const seal = (states: ReadonlyMap<string, CellState> | null): Inventory =>
 
 const blindInventory = seal(null)
 
-export const tapeLength = 96
+export const tapeLength = 128
 
 export const worldOf = (tape: Tape): World => {
   const attempts = Array.from({ length: 1 + tape.pick(3) }, (_, i) => attemptOf(i + 1, tape))
@@ -201,6 +213,6 @@ export const worldOf = (tape: Tape): World => {
     evidence,
     inventory: seal(states),
     blindInventory,
-    policy: { ...plain, kinds, holds: holdOf(tape, listed[0]) },
+    policy: { ...plain, kinds, holds: holdOf(tape, listed[0]), own: { ...plain.own, judgeMac } },
   }
 }

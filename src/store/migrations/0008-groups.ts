@@ -2,7 +2,7 @@ import type { Migration } from './index.ts'
 
 /** Removals of whole groups: what they would take and what they bound, why they stand still, and what a person said of that (leases R76-R91). */
 export const groups: Migration = {
-  number: 7,
+  number: 8,
   name: 'groups',
   mark: 'expand',
   statements: [

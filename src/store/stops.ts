@@ -1,0 +1,45 @@
+/** What stops removals because this database may not be the one that decides. Read wherever holds and freezes are. */
+import type { Selectable } from 'kysely'
+import { forkStop, stopText, type Stop } from '../model/stop.ts'
+import { readInstallation } from './installation.ts'
+import type { StopsTable } from './schema.ts'
+import type { Session, Tx } from './store.ts'
+
+export type StopRow = Selectable<StopsTable>
+export const everywhere = '*'
+
+export const listStops = (session: Session): Promise<StopRow[]> => session.db.selectFrom('stops').selectAll().orderBy('scope').execute()
+
+/** The standing ones, and what a fork left to another installation for ever. */
+export const readStops = async (session: Session): Promise<Stop[]> => {
+  const own = await readInstallation(session)
+  return [
+    ...(await listStops(session)).map(({ scope, code }): Stop => ({ scope, by: stopText(code, scope) })),
+    ...(own === undefined ? [] : forkStop(JSON.parse(own.former) as string[], own.held_since)),
+  ]
+}
+
+/** @returns false when that scope is stopped already; then only the newest epoch is kept */
+export const addStop = async (tx: Tx, row: Omit<StopRow, 'since_at'>): Promise<boolean> => {
+  const result = await tx.db
+    .insertInto('stops')
+    .values({ ...row, since_at: tx.now })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst()
+  if ((result.numInsertedOrUpdatedRows ?? 0n) > 0n) return true
+  if (row.epoch !== null)
+    await tx.db
+      .updateTable('stops')
+      .set({ epoch: row.epoch })
+      .where('scope', '=', row.scope)
+      .where((where) => where.or([where('epoch', 'is', null), where('epoch', '<', row.epoch)]))
+      .execute()
+  return false
+}
+
+/** @returns those that stood */
+export const endStops = async (tx: Tx): Promise<StopRow[]> => {
+  const standing = await listStops(tx)
+  await tx.db.deleteFrom('stops').execute()
+  return standing
+}

@@ -1,0 +1,3 @@
+import { playPart } from './suite.ts'
+
+playPart(2, 4)
