@@ -101,3 +101,36 @@ eachStore('a full database', (_open, database) => {
     expect(Object.keys(fresh).length).toBeGreaterThan(20)
   })
 })
+
+eachStore('removals of schema 6', (_open, database) => {
+  it('of which one gave up and another goes on are one afterwards: the older is closed, and the newest that gave up stays (orphans R91)', async () => {
+    const db = await database()
+    const old = await openAt(db.target, 6)
+    const row = (id: string, attempt: string, state: string, at: number) =>
+      sql`insert into removals (id, version, attempt_id, instance_id, project, backend, provider, ref, name, scope, location, cause, state, progress, opened_at,
+        failures, due_at) values (${id}, 2, ${attempt}, 'in_1', 'p', 'b', 'scripted', 'rabcdefghijk', 'n', 's', 'l', 'released', ${state}, '[]', ${at}, 0, ${at})`
+    await old.write(async (tx) => {
+      for (const [id, attempt, state, at] of [
+        ['rm_a1', 'at_a', 'gave-up', 1],
+        ['rm_a2', 'at_a', 'removing', 2],
+        ['rm_b1', 'at_b', 'gave-up', 1],
+        ['rm_b2', 'at_b', 'gave-up', 2],
+        ['rm_c1', 'at_c', 'gave-up', 1],
+        ['rm_c2', 'at_c', 'gone', 2],
+      ] as const)
+        await row(id, attempt, state, at).execute(tx.db)
+    })
+    await old.close()
+    const store = await db.open()
+    const rows = await store.read(({ db: tables }) => tables.selectFrom('removals').selectAll().orderBy('id').execute())
+    expect(rows.map((one) => `${one.id} ${one.state}`)).toEqual([
+      'rm_a1 closed',
+      'rm_a2 removing',
+      'rm_b1 closed',
+      'rm_b2 gave-up',
+      'rm_c1 gave-up',
+      'rm_c2 gone',
+    ])
+    expect(rows[0]).toMatchObject({ due_at: null, closed_by: 'system', gone_at: null })
+  })
+})
