@@ -38,6 +38,7 @@ eachStore('the doctor', (open) => {
       removals: 'ok',
       findings: 'ok',
       freezes: 'ok',
+      installation: 'ok',
     })
 
     const { lease } = await createLease(context, root, {})
