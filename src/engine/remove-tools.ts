@@ -27,6 +27,8 @@ import { progressOf } from './removal-row.ts'
 
 /** An accepted removal whose resource still stands after so long has failed. */
 const acceptedButThereMs = 300_000
+/** And one that has been on its way out for so long is stuck: it is told, and asked for once more (case E4). */
+const goingMs = 3_600_000
 /** leases R87 */
 const quickTries = 13
 const quickTryMs = 15_000
@@ -97,9 +99,12 @@ export const createTools = (context: EngineContext): RemovalTools => {
     if (removal.state === 'verifying' && removal.accepted_at !== null) {
       if (budgetIsOver(work, now)) return giveBack(giveUp(held, work, notProvedYet))
       log.debug({ removal: held.id, state: judged.existence }, 'accepted, and not proved gone yet')
-      const overdue = judged.existence === 'exists' && now - removal.accepted_at > acceptedButThereMs
-      if (!overdue) return giveBack(store.write((tx) => applyPoll(tx, held, work)))
-      const error = 'the provider accepted the removal, and the resource still stands'
+      const stands = judged.existence === 'exists'
+      if (now - removal.accepted_at <= (stands ? acceptedButThereMs : goingMs))
+        return giveBack(store.write((tx) => applyPoll(tx, held, work)))
+      const error = stands
+        ? 'the provider accepted the removal, and the resource still stands'
+        : 'the provider has said for an hour that it is being deleted, and it is still there'
       return giveBack(failed({ held, work, error, contradiction: null }))
     }
     // It waits for a person, or for the label to go; what is not as it was found is judged afresh.

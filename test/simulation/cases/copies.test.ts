@@ -165,7 +165,7 @@ eachStore('a ledger that is older than the world', (open, database) => {
     expect([await stopsOf(one), await one.told()]).toEqual([[], []])
   })
 
-  it('of two that go on side by side the old one stops at the first machine of the new one, and touches none (cases A4, B3)', async () => {
+  it('of two that go on side by side the old one stops at the first machine of the new one, and touches none (case A4, B3)', async () => {
     const db = await database()
     const before = await cases.open(await db.open())
     const shared = await before.lease()

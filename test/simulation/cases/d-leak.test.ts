@@ -146,6 +146,30 @@ eachStore('leaks', (open) => {
     expect(one.running()).toEqual([])
   })
 
+  it('what owns a machine is written before it is asked for, so that a release in that very gap leaks nothing (case D10, I1)', async () => {
+    const one = await cases.open(await open())
+    const written: unknown[] = []
+    one.hooks.create = async (request, real) => {
+      // Nothing was made yet, and all that is needed to take it back is committed.
+      const row = await one.store.read(({ db }) =>
+        db
+          .selectFrom('ledger')
+          .innerJoin('attempts', 'attempts.ref', 'ledger.ref')
+          .select(['ledger.ref', 'attempts.token', 'attempts.outcome', 'ledger.owner_closed_at'])
+          .where('ledger.ref', '=', request.ref)
+          .executeTakeFirst(),
+      )
+      written.push(row)
+      const lease = await one.store.read(({ db }) => db.selectFrom('leases').select('id').executeTakeFirstOrThrow())
+      await releaseLease(one.engine.context, ann, lease.id, {})
+      return real()
+    }
+    await createLease(one.engine.context, ann, long)
+    await until(() => one.count('create') === 1, 'it is asked for')
+    expect(written).toEqual([expect.objectContaining({ outcome: 'open', owner_closed_at: null })])
+    await one.advanceUntil(() => one.running().length === 0 && one.count('remove') > 0, 'it is taken back', 10)
+  })
+
   it('a provider that can create and not list is warned of: nothing is ever found there (case D9)', async () => {
     const one = await cases.open(await open())
     const warned = async (): Promise<string[]> =>

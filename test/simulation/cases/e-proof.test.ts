@@ -52,6 +52,33 @@ eachStore('proof of an end', (open) => {
     await one.advanceUntil(async () => (await one.leaseView(lease.id)).cleanup.state === 'gone', 'it is proved gone', 300)
   })
 
+  it('one that is being deleted for an hour is told as stuck and asked for once more, is never called gone before it is, and ends with its proof (case E4, M1)', async () => {
+    const one = await cases.open(await open())
+    const lease = await one.lease()
+    const hours = 3 * 3_600_000
+    // As a real one does it: from now on it says "terminating", for hours.
+    one.hooks.remove = async (resource) => {
+      if (one.count('remove') === 1) one.cloud.end(resource.nativeId, { durationMs: hours })
+      return { kind: 'accepted', requestId: one.cloud.requestId() }
+    }
+    await releaseLease(one.engine.context, ann, lease.id, {})
+    await until(() => one.count('remove') === 1, 'it is accepted')
+    const cleanup = async () => (await one.leaseView(lease.id)).cleanup
+    await until(async () => (await cleanup()).state === 'verifying', 'that is recorded')
+    // Within the hour nobody is told, and nothing is asked for again.
+    for (let i = 0; i < 11; i++) await one.advance(300)
+    expect(await one.events('removal.failed')).toEqual([])
+    expect(one.count('remove')).toBe(1)
+    await one.advanceUntil(async () => (await cleanup()).state === 'failed', 'it is told', 60)
+    expect((await cleanup()).error).toMatch(/for an hour/)
+    expect(await one.events('removal.failed')).toHaveLength(1)
+    await one.advanceUntil(() => one.count('remove') === 2, 'it is asked for once more', 60)
+    expect(await one.events('removal.gone')).toEqual([])
+    await one.advanceUntil(async () => (await cleanup()).state === 'gone', 'it is proved gone', 900)
+    const proofs = await one.store.read(({ db }) => db.selectFrom('audit').select('body').where('kind', '=', 'proof').execute())
+    expect(proofs.map((row) => row.body).join()).toContain(lease.cloudID)
+  })
+
   it('a read that has no answer is no proof (case E1)', async () => {
     const one = await cases.open(await open())
     const lease = await one.lease()

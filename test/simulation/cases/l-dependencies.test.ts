@@ -67,6 +67,25 @@ eachStore('dependencies', (open) => {
     expect([one.running().length, one.count('remove')]).toEqual([4, 0])
   })
 
+  it('an address that somebody else’s machine lives by is not taken, although our attempt made it, and goes when that is over (case L2)', async () => {
+    const one = await cases.open(await open())
+    const orphan = await one.orphan()
+    const nic = await one.launch(orphan, 'nic')
+    const theirs = one.cloud.launch([{ kind: 'machine', location: 'sim-a', name: 'balancer', tags: { team: 'x' } }]).resources[0]
+    one.cloud.attach({ member: nic.id, target: theirs?.id ?? '', onEnd: 'keep' })
+    for (let i = 0; i < 4; i++) await one.sweep(graceSeconds)
+    expect(one.isRunning(nic.id)).toBe(true)
+    expect(one.calls.filter((call) => call.op === 'remove').map((call) => call.id)).not.toContain(nic.id)
+    // One attempt made both, so they are one group, and what protects one protects all of it.
+    expect(await one.told()).toEqual([`protected ${orphan.cloudID}`])
+    // The twin: with nobody living by it, it goes.
+    one.cloud.database.run('delete from attachments')
+    for (let i = 0; i < 3; i++) await one.sweep(graceSeconds + 60)
+    await one.gone(nic.id)
+    await one.gone(orphan.cloudID)
+    expect(one.isRunning(theirs?.id ?? '')).toBe(true)
+  })
+
   it('what somebody attached to an orphan, or it to something of theirs, makes it report-only while that stands (case L5, leases 16)', async () => {
     const one = await cases.open(await open())
     const orphan = await one.orphan()
