@@ -47,9 +47,21 @@ export const requireManage = (actor: Actor, lease: LeaseRow): void => {
     throw new LeaseholdError('forbidden', `${lease.id} belongs to ${lease.owner}: only its owner, an operator or an admin manages it`)
 }
 
+const mostLooks = 3
+
+/**
+ * Its parts are read one after the other; where its state changed meanwhile they may be of two moments, such as a removal that was accepted and a lease that does not
+ * say so yet. Then it is read again.
+ */
 export const getLease = async (context: EngineContext, actor: Actor, key: string): Promise<LeaseView> => {
   const now = await context.store.now()
-  return context.store.read(async (session) => (await leaseViews(session, [await resolveLease(session, actor, key, now)]))[0] as LeaseView)
+  return context.store.read(async (session) => {
+    for (let look = 1; ; look++) {
+      const row = await resolveLease(session, actor, key, now)
+      const [view] = await leaseViews(session, [row])
+      if (look === mostLooks || (await leaseById(session, row.id))?.state === row.state) return view as LeaseView
+    }
+  })
 }
 
 export interface ListInput extends ReportFilter {
