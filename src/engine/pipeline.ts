@@ -2,7 +2,7 @@
  * Fetch, lock, process, guarded apply. The database is the queue: due rows are locked in one short transaction, worked on outside of any, and each
  * result is applied only under the fence of its lock. One slow row delays no other: every row is worked on by itself.
  */
-import { fairShares } from '../model/fair.ts'
+import { fairShares, shareAlone } from '../model/fair.ts'
 import { anyDue, dueProjects, extendLocks, lockDue, type Locked, type QueueTable } from '../store/due.ts'
 import { sql } from 'kysely'
 import { errorText } from '../lib/redact.ts'
@@ -14,8 +14,6 @@ export const lockMs = 30_000
 const renewMs = 10_000
 const longestTickMs = 1_000
 const batch = 100
-/** The rest of the places is for projects that have not filled theirs. */
-const shareOfAll = 0.8
 
 /** A row being worked on. `signal` ends when the lock is lost: the next call to a provider then does not happen (I3). */
 export interface Held extends Locked {
@@ -83,7 +81,7 @@ export const createPipeline = (context: EngineContext, spec: PipelineSpec, pause
 
   /** The longest due first, whoever's they are. */
   const fetchOldest = async (free: number): Promise<Locked[]> => {
-    const most = Math.min(free, Math.ceil(spec.capacity * shareOfAll) - inWork.size)
+    const most = Math.min(free, shareAlone(spec.capacity) - inWork.size)
     const locked = most <= 0 ? [] : await store.write((tx) => lockDue(tx, spec.table, context.replicaId, most, lockMs))
     crowded = locked.length >= most
     return locked

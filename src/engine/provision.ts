@@ -154,7 +154,7 @@ export const provisionPipeline = (context: EngineContext): PipelineSpec => {
     const provider = providerOf(context, work.instance.provider)
     const unreached = work.attempt ? await reach(provider, work.config, work.attempt.scope, held.signal) : null
     if (unreached !== null) {
-      context.log.debug({ instance: work.instance.id, unreached }, 'an instance is out of reach')
+      context.log.debug({ instance: work.instance.id, why: unreached.why }, 'an instance is out of reach')
       return store.write((tx) => putOff(tx, held, work, outOfReachMs))
     }
     const step = nextStep(work.attempt && attemptFacts(work.attempt), work.wanted)

@@ -268,12 +268,12 @@ export const applyAccepted = async (tx: Tx, accepted: readonly Accepted[]): Prom
   return accepted.map(() => undefined)
 }
 
-/** Gives the row back, to be looked at when `dueAt` comes. */
-export const applyPutOff = async (tx: Tx, held: Held, dueAt: number | null): Promise<void> => {
+/** Gives the row back, to be looked at when `dueAt` comes; `why` it is not worked on shows with it. */
+export const applyPutOff = async (tx: Tx, held: Held, dueAt: number | null, why?: string): Promise<void> => {
   if ((await stillHeld(tx, 'removals', [held])).size === 0) return
   await tx.db
     .updateTable('removals')
-    .set(unlocked(dueAt))
+    .set({ ...unlocked(dueAt), ...(why === undefined ? {} : { error: why }) })
     .where('id', '=', held.id as never)
     .execute()
 }

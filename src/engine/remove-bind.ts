@@ -14,7 +14,7 @@ import { applyHeld, type Proved } from './remove-apply.ts'
 import { inspectGroup } from './remove-calls.ts'
 import { applyDropped } from './remove-giveup.ts'
 import { allAbsent, protectionOf, readAll, type Reads } from './remove-group.ts'
-import type { RemovalWork } from './remove-load.ts'
+import { namesOf, type RemovalWork } from './remove-load.ts'
 import { applyBound } from './remove-members.ts'
 import { needsPerson } from './remove-stop.ts'
 import type { RemovalTools } from './remove-tools.ts'
@@ -115,6 +115,17 @@ const differsFromPlan = (planned: readonly ResourceIdentity[], members: readonly
   return lost ? `${lost.kind} ${lost.nativeId} of its group is gone` : null
 }
 
+/** Does its provider show nothing of its group either? Where it knows no groups, what was read is all there is. */
+export const nothingLeftOf = async (
+  work: RemovalWork,
+  provider: Provider,
+  known: readonly ResourceIdentity[],
+  signal: AbortSignal,
+): Promise<boolean> => {
+  const inspected = await inspectGroup(work, provider, known, signal)
+  return inspected === undefined || (inspected.kind === 'complete' && inspected.members.length === 0)
+}
+
 /** So long after its making an attempt's companions may still not be seen (decisions, Defaults: absence needs six times the visibility). */
 const isYoung = ({ attempt }: RemovalWork, provider: Provider, now: number): boolean =>
   now < (attempt.ended_at ?? attempt.called_at ?? attempt.opened_at) + 6 * provider.visibilitySeconds * 1000
@@ -168,6 +179,11 @@ const decide = async (
   const seen = await lookAt(tools, held, work, provider, reads)
   if (seen.kind === 'failed') return settleBy(() => tools.failed({ held, work, ...seen }))
   const { members } = seen
+  const young = isYoung(work, provider, await store.now())
+  if (members.length === 0 && young && isGroup(work, provider)) {
+    const error = 'nothing of its group is shown, and it is too young for that to prove anything'
+    return settleBy(() => tools.failed({ held, work, error, contradiction: null }))
+  }
   if (members.length === 0)
     return settleBy(async () => {
       // Nothing of it is there, and nothing was called: its absence is all that there is to record (leases R90).
@@ -193,7 +209,7 @@ const decide = async (
   const why = shape.kind === 'exact' ? `its group is incomplete: ${missing.map(missingText).join(', ')} is gone` : shape.why
   if (found) return drop(why)
   if (shape.kind === 'refused' || shape.kind === 'blocked') return settleBy(() => store.write((tx) => needsPerson(tx, held, work, why)))
-  if (isYoung(work, provider, await store.now())) return settleBy(() => tools.failed({ held, work, error: why, contradiction: null }))
+  if (young) return settleBy(() => tools.failed({ held, work, error: why, contradiction: null }))
   const code = work.removal.version === 1 ? 'unexplained-absence' : 'incomplete'
   return settleBy(() => store.write((tx) => needsPerson(tx, held, work, why, { code, missing })))
 }
@@ -214,5 +230,6 @@ export const bindGroup = async (
   const members = decision.members.map((one) => one.found.resource)
   const baseline = baselineOf(decision.members)
   const bound = await tools.context.store.write((tx) => applyBound(tx, held, { members, baseline, absent: decision.absent }))
-  return bound && { ...work, removal: bound }
+  // By all its names from here on: a hold on any of them stops it in this very pass.
+  return bound && { ...work, removal: bound, target: { ...work.target, resourceKeys: namesOf(bound, work.attempt) } }
 }

@@ -7,6 +7,7 @@ import { keepLabel } from '../model/keep.ts'
 import type { SweepMode } from '../model/sweep-settings.ts'
 import type { Provider, ResourceIdentity } from '../providers/contract.ts'
 import { identityOf } from '../store/attempts.ts'
+import { restartQuarantine } from '../store/findings.ts'
 import { unlocked } from '../store/due.ts'
 import { appendEvents } from '../store/events.ts'
 import { instancesByIds } from '../store/instances.ts'
@@ -128,6 +129,7 @@ export const applyDropped = async (tx: Tx, held: Held, work: RemovalWork, why: s
     .set({ ...unlocked(tx.now + givenUpLookMs(0)), state: 'gave-up', error: `dropped: ${why}`, retry_at: null, polls: 0, held_by: null })
     .where('id', '=', removal.id)
     .execute()
+  await restartQuarantine(tx, removal.attempt_id, removal.scope)
   const about = { project: removal.project, targets: targetsOf(work, leases.get(removal.lease_id ?? '')) }
   await appendEvents(tx, [event(tx, 'removal.dropped', { why }, about)])
 }

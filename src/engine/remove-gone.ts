@@ -9,6 +9,7 @@ import { closeGivenUp, markGaveUp } from '../store/removals.ts'
 import type { Tx } from '../store/store.ts'
 import type { Held } from './pipeline.ts'
 import { event, reportContradictions, resolveAbout } from './record.ts'
+import { resolveWaiting } from './resolve-waiting.ts'
 import { expireLive, lockAll, recordProofs, targetsOf } from './remove-apply.ts'
 import type { RemovalWork } from './remove-load.ts'
 import { identitiesOf, progressOf } from './removal-row.ts'
@@ -159,12 +160,9 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefin
   }
   const leaseIds = gone.flatMap(({ work }) => (work.removal.lease_id ? [work.removal.lease_id] : []))
   await resolveAbout(tx, 'lease', leaseIds, 'retained-overdue')
-  for (const code of ['removal-needs-person', 'unexplained-absence'] as const)
-    await resolveAbout(
-      tx,
-      'instance',
-      gone.map((one) => one.work.removal.instance_id),
-      code,
-    )
+  await resolveWaiting(
+    tx,
+    gone.map(({ work }) => work.removal),
+  )
   return items.map(() => undefined)
 }

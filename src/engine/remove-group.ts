@@ -75,7 +75,7 @@ const factsOf = async (tools: RemovalTools, work: RemovalWork, reads: Reads): Pr
 
 /** leases R83: only when a fresh read of every member, also of those in the progress, shows nothing left. */
 const clear = async (tools: RemovalTools, held: Held, work: RemovalWork, provider: Provider): Promise<void> => {
-  const { store, log } = tools.context
+  const { log } = tools.context
   const members = identitiesOf(work.removal)
   const reads = await readAll(tools, work, provider, members, held.signal)
   for (const { identity, judged } of reads.values()) {
@@ -83,7 +83,8 @@ const clear = async (tools: RemovalTools, held: Held, work: RemovalWork, provide
     if (judged.kind === 'failed')
       return tools.failed({ held, work, error: `${identity.kind} ${identity.nativeId}: ${judged.error}`, contradiction: null })
     log.warn({ removal: work.removal.id, member: identity.nativeId }, 'proved gone before, and it is read again: nothing is cleared')
-    return store.write((tx) => applyPoll(tx, held, work))
+    const error = `${identity.kind} ${identity.nativeId} was proved gone, and is there again: nothing is called gone`
+    return tools.failed({ held, work, error, contradiction: resourceKey(work.removal.provider, identity.location, identity.nativeId) })
   }
   const whole = allAbsent(held, work, reads)
   if (whole) await tools.finish(whole)

@@ -7,6 +7,7 @@ import type { Stop } from '../model/stop.ts'
 import { standingHolds, listFreezes } from '../store/holds.ts'
 import { readStops } from '../store/stops.ts'
 import { identitiesOf, plannedOf } from './removal-row.ts'
+import { instancesByIds } from '../store/instances.ts'
 import { removalsByIds, type RemovalRow } from '../store/removals.ts'
 import type { Session, Store } from '../store/store.ts'
 
@@ -28,7 +29,7 @@ export const readObstacles = async (session: Session, now: number): Promise<Pick
 })
 
 /** A hold on any resource that goes stops all of it: its attempt's, and each that is bound. */
-const namesOf = (removal: RemovalRow, attempt: AttemptRow): string[] => {
+export const namesOf = (removal: RemovalRow, attempt: AttemptRow): string[] => {
   const bound: ResourceIdentity[] = [...identitiesOf(removal), ...plannedOf(removal)]
   return [
     resourceKey(removal.provider, attempt.location, attempt.native_id ?? `${attempt.ref}-${attempt.number}`),
@@ -59,6 +60,12 @@ export const loadRemovals = async (store: Store, ids: readonly string[]): Promis
       ]),
     )
     const { holds, frozenScopes } = await readObstacles(session, now)
+    const instances = await instancesByIds(
+      session,
+      [...removals.values()].map((row) => row.instance_id),
+    )
+    // A sweep's removal ends no lease, and a hold on the one that the box was for stops it all the same.
+    const leaseOf = new Map(instances.map((row) => [row.id, row.lease_id]))
     return ids.map((id) => {
       const removal = removals.get(id)
       const attempt = removal && byAttempt.get(removal.attempt_id)
@@ -73,7 +80,7 @@ export const loadRemovals = async (store: Store, ids: readonly string[]): Promis
         target: {
           resourceKeys: namesOf(removal, attempt),
           instanceId: removal.instance_id,
-          leaseId: removal.lease_id,
+          leaseId: removal.lease_id ?? leaseOf.get(removal.instance_id) ?? null,
           project: removal.project,
           scope: removal.scope,
           madeAt: attempt.opened_at,

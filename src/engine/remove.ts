@@ -10,14 +10,14 @@ import { judgeLookUp } from '../model/provision.ts'
 import { isLeftByFork } from '../model/stop.ts'
 import { identityColumns, identityOf, updateAttempt } from '../store/attempts.ts'
 import type { Provider, ResourceIdentity } from '../providers/contract.ts'
-import { providerOf, type EngineContext } from './context.ts'
+import type { EngineContext } from './context.ts'
 import type { Held, PipelineSpec } from './pipeline.ts'
 import { createReach, outOfReachMs } from './reach.ts'
 import { rearm } from './rearm.ts'
 import { applyHeld, applyLook, applyPoll, applyPutOff } from './remove-apply.ts'
-import { bindGroup, isGroup } from './remove-bind.ts'
+import { bindGroup, isGroup, nothingLeftOf } from './remove-bind.ts'
 import { readMember } from './remove-calls.ts'
-import { kindOf } from './remove-giveup.ts'
+import { applyDropped, kindOf } from './remove-giveup.ts'
 import { allAbsent, readAll, stepGroup } from './remove-group.ts'
 import { judge } from './remove-judge.ts'
 import { currentMember } from './remove-members.ts'
@@ -63,7 +63,7 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
 
   const putOff = async (held: Held, work: RemovalWork, why: string): Promise<void> => {
     log.debug({ removal: work.removal.id, why }, 'a removal is out of reach')
-    await store.write(async (tx) => applyPutOff(tx, held, tx.now + outOfReachMs))
+    await store.write(async (tx) => applyPutOff(tx, held, tx.now + outOfReachMs, why))
   }
 
   /** The mode governs what was found, also in the middle of a plan; what was ended by its holder or clock goes in every mode. */
@@ -86,6 +86,8 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     const reads = await readAll(tools, work, provider, members, held.signal)
     const one = allAbsent(held, work, reads)
     if (one === undefined) return later()
+    // Where nothing is bound, its recorded machine is not all there may be.
+    if (removal.identity === null && !(await nothingLeftOf(work, provider, members, held.signal))) return later()
     await tools.finish(one)
     tools.settle(work)
   }
@@ -103,6 +105,18 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     if (judged.kind === 'absent') {
       await tools.finish({ held, work, identity, proof: judged.proof, contradictions: judged.contradictions })
       return tools.settle(work)
+    }
+    // Nothing of it is a member but itself, so whatever goes along is somebody's.
+    const [along] = judged.found.takesAlong ?? []
+    if (along !== undefined && judged.existence === 'exists') {
+      const why = `${identity.kind} ${identity.nativeId} would take ${along} along, which is not a part of what is taken back`
+      if (isFound(work.removal.cause)) return store.write((tx) => applyDropped(tx, held, work, why))
+      return tools.failed({
+        held,
+        work,
+        error: why,
+        contradiction: resourceKey(work.removal.provider, identity.location, identity.nativeId),
+      })
     }
     const answer = await tools.take(held, work, provider, identity, judged)
     if (answer?.kind !== 'gone') return
@@ -126,9 +140,12 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     if (work.backendMissing && kindOf(work) === 'unheld')
       return tools.giveUp(held, work, `backend ${work.removal.backend} does not exist any more`)
     const holder = heldBy(work.target, work.holds, work.frozenScopes) ?? stoppedByMode(work)
-    const provider = providerOf(context, work.removal.provider)
+    const provider = context.providers.get(work.removal.provider)
+    if (!provider) return putOff(held, work, `this coordinator has no provider "${work.removal.provider}"`)
     const unreached = await reach(provider, work.config, work.removal.scope, held.signal)
-    if (unreached !== null) return putOff(held, work, unreached)
+    // Another's row waits for those who reach it; where nobody can say which account this is, the try has failed (leases R40).
+    if (unreached !== null && unreached.failed) return tools.failed({ held, work, error: unreached.why, contradiction: null })
+    if (unreached !== null) return putOff(held, work, unreached.why)
     if (holder !== null) {
       // "Not this" holds for the box's own clock too.
       const recorded = identityOf(work.attempt)

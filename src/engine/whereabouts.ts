@@ -39,7 +39,8 @@ const stopEverything = async (tx: Tx, row: InstallationRow, why: string, found: 
 
 /** What stands beside the file is newer than the file, or another database's. */
 const judgeMark = (row: InstallationRow, mark: Mark | null): string | null => {
-  if (mark === null) return null
+  // A database that was never started before has no past to be behind of: what lies there is another's, of long ago.
+  if (mark === null || row.place === null) return null
   const former = JSON.parse(row.former) as string[]
   if (mark.installation !== row.installation_id && !former.includes(mark.installation))
     return 'another database was used last under the name of its file'
@@ -71,7 +72,13 @@ export const createWhereabouts = (store: Store, installation: string, log: Log, 
     })
     if (told !== null)
       log.error({ why: told, place: describePlace(place) }, 'all removals are stopped: this database was started elsewhere')
-    if (mark !== null) await store.read((session) => writeMark(session, mark))
+    if (mark === null) return
+    try {
+      await store.read((session) => writeMark(session, mark))
+    } catch (error) {
+      // A full disk: the older mark guards less, and stops nothing.
+      log.warn({ error: errorText(error) }, 'the mark beside the database could not be written')
+    }
   }
   const look = (begin = false): Promise<void> => {
     looking ??= lookOnce(begin).finally(() => {
@@ -97,6 +104,8 @@ export const createWhereabouts = (store: Store, installation: string, log: Log, 
     async stop() {
       clearInterval(timer)
       await looking?.catch(() => {})
+      // What was written since the last look is newer than the mark says.
+      await look().catch(() => {})
     },
   }
 }

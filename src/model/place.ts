@@ -37,6 +37,8 @@ const compareFiles = (then: FilePlace, now: FilePlace): PlaceVerdict => {
   // A copy is another file; a rename, a VACUUM and a moved folder keep it.
   if (then.inode !== now.inode || differ(then.bornAt, now.bornAt))
     return elsewhere('its file is not the one that was used last: it was copied or restored')
+  // The same file by number and birth: a mount may be made anew, and its device then has another number.
+  if (then.bornAt !== null && then.bornAt === now.bornAt) return { kind: 'same' }
   // Numbers of devices are given anew at each boot; within one they say which file system it is.
   if (then.device !== now.device && then.bootId !== null && then.bootId === now.bootId)
     return elsewhere('its file is on another file system than the one that was used last')

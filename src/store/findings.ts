@@ -2,7 +2,7 @@
 import { sql, type Selectable } from 'kysely'
 import { forUpdate } from './bulk.ts'
 import type { FindingsTable } from './schema-sweeps.ts'
-import type { ScopeId } from '../model/ids.ts'
+import type { AttemptId, ScopeId } from '../model/ids.ts'
 import type { Session, Tx } from './store.ts'
 
 export type FindingRow = Selectable<FindingsTable>
@@ -190,3 +190,15 @@ export const findingsAbout = (session: Session, targetType: string | null, targe
 
 export const findingById = (session: Session, id: string): Promise<FindingRow | undefined> =>
   session.db.selectFrom('findings').selectAll().where('id', '=', id).executeTakeFirst()
+
+/** What was seen of an attempt's orphans so far counts no more: their quarantine begins with the next sighting (leases R59). */
+export const restartQuarantine = async (tx: Tx, attemptId: AttemptId, scope: ScopeId): Promise<void> => {
+  await tx.db
+    .updateTable('findings')
+    .set({ standing_since: null, complete_sightings: 0, last_complete_at: null })
+    .where('attempt_id', '=', attemptId)
+    .where('scope', '=', scope)
+    .where('state', '=', 'open')
+    .where('code', '=', 'orphan')
+    .execute()
+}

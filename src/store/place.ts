@@ -21,8 +21,8 @@ const filePlace = async (session: Session): Promise<FilePlace> => {
     bootId: bootId(),
     device: String(facts.dev),
     inode: String(facts.ino),
-    // 0 where the file system keeps none.
-    bornAt: facts.birthtimeNs > 0n ? String(facts.birthtimeNs) : null,
+    // 0 where the file system keeps none; where the kernel does not say, Node gives the last change of the inode, which is no birth.
+    bornAt: facts.birthtimeNs > 0n && facts.birthtimeNs !== facts.ctimeNs ? String(facts.birthtimeNs) : null,
   }
 }
 

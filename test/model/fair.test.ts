@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fairShares, projectsAFetch } from '../../src/model/fair.ts'
+import { fairShares, projectsAFetch, shareAlone } from '../../src/model/fair.ts'
 
 const names = fc.uniqueArray(fc.string({ unit: fc.constantFrom('a', 'b', 'c', 'd'), minLength: 1, maxLength: 4 }), { maxLength: 40 })
 
@@ -22,8 +22,8 @@ describe('shares of a fetch', () => {
           for (const { project, limit } of shares) {
             expect(due).toContain(project)
             expect(limit).toBeGreaterThanOrEqual(1)
-            if (due.length > 1)
-              expect((inWork.get(project) ?? 0) + limit).toBeLessThanOrEqual(Math.max(1, Math.floor(capacity / due.length)))
+            const part = due.length === 1 ? shareAlone(capacity) : Math.max(1, Math.floor(capacity / due.length))
+            expect((inWork.get(project) ?? 0) + limit).toBeLessThanOrEqual(part)
           }
         },
       ),
@@ -45,7 +45,8 @@ describe('shares of a fetch', () => {
     )
   })
 
-  it('are all for a project that is alone', () => {
-    expect(fairShares(['a'], new Map([['a', 450]]), 50, 500, 'a')).toEqual([{ project: 'a', limit: 50 }])
+  it('leave a fifth of the places when a project is alone, for whoever comes next', () => {
+    expect(fairShares(['a'], new Map([['a', 350]]), 150, 500, 'a')).toEqual([{ project: 'a', limit: 50 }])
+    expect(fairShares(['a'], new Map([['a', 400]]), 100, 500, 'a')).toEqual([])
   })
 })

@@ -13,7 +13,8 @@ import { lockRemoval, removalsByIds, type RemovalRow } from '../../store/removal
 import type { Tx } from '../../store/store.ts'
 import { requireApprover, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
-import { event, instanceTarget, leaseTarget, resolveAbout } from '../record.ts'
+import { event, instanceTarget, leaseTarget } from '../record.ts'
+import { resolveWaiting } from '../resolve-waiting.ts'
 import { acknowledgedOf, fingerprintOf, identitiesOf, progressOf, stoppedOf } from '../removal-row.ts'
 import { auditOperator } from './operator-audit.ts'
 import { getRemoval, removalNotFound } from './removals.ts'
@@ -112,15 +113,10 @@ export const acknowledgeAbsence = async (
         reason,
       },
     )
-    await resolveFindings(tx, removal)
+    await resolveWaiting(tx, [removal])
     return removal
   })
   return wakeAndShow(context, actor, row)
-}
-
-const resolveFindings = async (tx: Tx, removal: RemovalRow): Promise<void> => {
-  for (const code of ['unexplained-absence', 'removal-needs-person'] as const)
-    await resolveAbout(tx, 'instance', [removal.instance_id], code)
 }
 
 /** May it be given up for good? What is still tried is not: it would go on at the provider. */
@@ -209,7 +205,7 @@ export const closeRemoval = async (
         reason,
       },
     )
-    await resolveFindings(tx, removal)
+    await resolveWaiting(tx, [removal])
     return removal
   })
   return wakeAndShow(context, actor, row)
