@@ -15,6 +15,7 @@ describe('where an SQLite file lives (decisions 6)', () => {
   it.each<[string, Partial<FilePlace>]>([
     ['nothing: a plain restart, a VACUUM, a folder that was renamed', {}],
     ['a reboot, which gives devices new numbers', { bootId: 'boot-2', device: '64768' }],
+    ['a mount that was made anew in the same boot', { device: '2050' }],
     ['a machine that says no id any more', { machineId: null }],
     ['a file system that keeps no time of birth', { bornAt: null }],
   ])('is the same place after %s', (_, change) => {
@@ -26,7 +27,11 @@ describe('where an SQLite file lives (decisions 6)', () => {
     ['another machine, also with the same disk', { machineId: 'b'.repeat(32) }, /another machine/],
     ['a copy beside it', { inode: '132' }, /copied or restored/],
     ['a copy that got the same inode number', { bornAt: '1780000000000000001' }, /copied or restored/],
-    ['another file system in the same boot', { device: '2050' }, /another file system/],
+    [
+      'another file system in the same boot, which does not say when the file was made',
+      { device: '2050', bornAt: null },
+      /another file system/,
+    ],
   ])('is elsewhere: %s', (_, change, why) => {
     expect(comparePlaces(file, { ...file, ...change })).toEqual({ kind: 'elsewhere', why: expect.stringMatching(why) as string })
   })

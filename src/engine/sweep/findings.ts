@@ -2,7 +2,7 @@
 import { sha256 } from '../../lib/sha256.ts'
 import type { FindingCode } from '../../model/codes.ts'
 import { fingerprintText, advance, type Quarantine } from '../../model/quarantine.ts'
-import { countsFor, type Inventory } from '../../model/inventory.ts'
+import { completeCell, countsFor, type Inventory } from '../../model/inventory.ts'
 import { reportDueAt } from '../../model/sweep.ts'
 import { reasonOf } from '../../model/verdict-reasons.ts'
 import type { Verdict } from '../../model/verdict.ts'
@@ -164,8 +164,13 @@ export const openOf = (tx: Session, work: SweepWork, scope: string): Promise<Fin
     .where('target_type', '=', 'resource')
     .execute()
 
-const locationOf = (row: FindingRow): string =>
-  (JSON.parse(row.evidence) as { members?: { location?: string }[] }).members?.[0]?.location ?? ''
+/** Could this inventory have shown what was told of? Each kind of it must be complete there; of what the provider itself told, every kind. */
+const couldShow = ({ work, inventory }: SweepNote, row: FindingRow): boolean => {
+  const members = (JSON.parse(row.evidence) as { members?: { location?: string; kind?: string }[] }).members ?? []
+  const location = members[0]?.location ?? ''
+  const kinds = members.every((one) => one.kind !== undefined) ? members.map((one) => one.kind ?? '') : work.provider.kinds
+  return countsFor(inventory, location, work.provider.ownerKind) && kinds.every((kind) => completeCell(inventory, location, kind) !== null)
+}
 
 /** What the provider itself found at odds with a ref of ours, such as a process that copied one: told, never touched. */
 const noteContradiction = async (
@@ -193,7 +198,7 @@ export const noteFindings = async (
   judged: readonly Judged[],
   contradictions: readonly Contradiction[],
 ): Promise<Noted[]> => {
-  const { work, inventory } = note
+  const { work } = note
   const before = await openOf(tx, work, note.scope)
   const known = new Map(before.map((row) => [`${row.code} ${row.target_id}`, row]))
   const noted: Noted[] = []
@@ -218,10 +223,7 @@ export const noteFindings = async (
     await noteContradiction(tx, note, target, one)
   }
   const over = before.filter(
-    (row) =>
-      !standing.has(`${row.code} ${row.target_id}`) &&
-      !undecided.has(row.target_id) &&
-      countsFor(inventory, locationOf(row), work.provider.ownerKind),
+    (row) => !standing.has(`${row.code} ${row.target_id}`) && !undecided.has(row.target_id) && couldShow(note, row),
   )
   for (const [code, rows] of Map.groupBy(over, (row) => row.code))
     await resolveAbout(

@@ -45,6 +45,17 @@ const rowsAs = (which: RegExp, change: (row: Record<string, unknown>) => Record<
   }),
 })
 
+const pairOfFence = `(id, lock_fence) in (select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each(?)) and lock_owner is not null`
+const withoutFence: Between = (query, go) =>
+  go({ ...query, sql: query.sql.replace(pairOfFence, `id in (select json_extract(value, '$[0]') from json_each(?))`) })
+
+const pair = `(id, lock_fence) in (select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each(?)) and lock_owner = ?`
+const keepsLocks: Between = (query, go) =>
+  go({
+    ...query,
+    sql: query.sql.replace(pair, `id in (select json_extract(value, '$[0]') from json_each(?)) and (lock_owner = ? or 1 = 1)`),
+  })
+
 const taggedIsMade = <R extends FoundResource | ListedResource>(one: R): R => ({ ...one, fixedAttemptToken: one.tags.attempt })
 
 export interface Named {
@@ -72,14 +83,17 @@ export const mutants: readonly Named[] = [
     breaks: 'I3',
     who: 'does not compare the fence',
     from: 46,
+    mutant: { store: between(withoutFence) },
+  },
+  {
+    breaks: 'I3',
+    who: 'stood still, and takes its lock for its own all the same, without asking once more before a call',
     mutant: {
-      store: between((query, go) => {
-        const pair = `(id, lock_fence) in (select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each(?)) and lock_owner is not null`
-        return go({ ...query, sql: query.sql.replace(pair, `id in (select json_extract(value, '$[0]') from json_each(?))`) })
-      }),
+      monotonic: 'stands',
+      // It asks in vain, and its renewals tell it nothing; what is written at the end is still compared.
+      store: (store) => ({ ...between(withoutFence)(store), write: (body) => between(keepsLocks)(store).write(body) }),
     },
   },
-  { breaks: 'I3', who: 'stood still, and takes its lock for its own all the same', from: 69, mutant: { monotonic: 'stands' } },
   {
     breaks: 'I4',
     who: 'writes by the wall clock',

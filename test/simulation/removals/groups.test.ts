@@ -294,13 +294,13 @@ eachStore('a removal of a group', (open) => {
       return lies && full ? machine : read
     }
     await release(one, lease)
-    const refused = await removalWhen(one, 'all are in the progress', (row) => progress(row).length === 4 && row.polls > 0)
+    const refused = await removalWhen(one, 'all are in the progress', (row) => progress(row).length === 4 && row.failures > 0)
     expect(refused.state).not.toBe('gone')
     for (let i = 0; i < 3; i++) await one.advance(60)
     expect((await removalOf(one)).state).not.toBe('gone')
     expect((await one.leaseView(lease.id)).cleanup.state).not.toBe('gone')
     lies = false
-    await one.advance(60)
+    await one.advance(300)
     await gone(one)
     expect(one.count('remove')).toBe(4)
   })
