@@ -28,7 +28,11 @@ export const define = (command: Command, cli: Cli): void => {
         { title: 'OWNER', cell: (one) => one.owner },
         { title: 'CAUSE', cell: (one) => one.cause },
         { title: 'SINCE', cell: (one) => relative(one.openedAt, now) },
-        { title: 'LEFT', cell: (one) => one.members.filter((member) => member.state !== 'gone').length, align: 'right' },
+        {
+          title: 'LEFT',
+          cell: (one) => (one.members.length === 0 ? '-' : one.members.filter((member) => member.state !== 'gone').length),
+          align: 'right',
+        },
         { title: 'REASON', cell: (one) => one.reason },
         { title: 'NEXT STEP', cell: (one) => one.nextStep },
       ],

@@ -54,12 +54,17 @@ const stop = async (cli: Cli, flags: Flags, identifier: string): Promise<void> =
     return
   }
   if (flags['wait'] === false) return
-  const look = `It is tried again; look with "leasehold status ${lease.id}"`
+  const { removalID, retryAt, state } = lease.cleanup
+  // Without a next try nobody but a person makes it go on.
+  const look =
+    state === 'failed' && retryAt === null
+      ? `It waits for a person, and is not tried again by itself: "leasehold removal show ${removalID ?? ''}" says what to do`
+      : `It is tried again; look with "leasehold status ${lease.id}"`
   if (lease.cleanup.state === 'failed')
     throw new CliError(`the removal of ${lease.id} failed: ${lease.cleanup.error ?? 'no reason given'}. ${look}`, exitCodes.removalFailed)
   if (held)
     throw new CliError(
-      `${lease.id} is ${lease.state}, its box is held back by ${lease.cleanup.heldBy ?? 'someone'}: it is removed once that is lifted ("leasehold hold list", "leasehold freeze --list")`,
+      `${lease.id} is ${lease.state}, its box is held back by ${lease.cleanup.heldBy ?? 'someone'}: it is removed once that is lifted ("leasehold hold list", "leasehold freeze --list", "leasehold installation")`,
       exitCodes.removalFailed,
     )
   throw new CliError(`${lease.id} is ${lease.state}, its removal is not proved within ${limitMs / 1000} s. ${look}`, exitCodes.waitTimeout)

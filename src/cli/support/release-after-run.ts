@@ -57,7 +57,7 @@ export const releaseAfterRun = async ({ cli, session, keeper, lease, interrupts,
     }
     if (held) {
       cli.warn(
-        `lease ${lease.id} is released, its box is held back by ${latest.cleanup.heldBy ?? 'someone'}: it is removed once that is lifted ("leasehold hold list", "leasehold freeze --list")`,
+        `lease ${lease.id} is released, its box is held back by ${latest.cleanup.heldBy ?? 'someone'}: it is removed once that is lifted ("leasehold hold list", "leasehold freeze --list", "leasehold installation")`,
       )
       return
     }

@@ -57,6 +57,16 @@ const pathOf = (value: unknown, dataFolder: string): string => {
   return isAbsolute(value) ? value : resolve(dataFolder, value)
 }
 
+/**
+ * As it is kept: a file in the data folder by its name there, so that it goes along when the folder is moved or copied.
+ * @throws ConfigError
+ */
+export const storedSimulatedConfig = (config: unknown, dataFolder: string): SimulatedConfig => {
+  const parsed = parseSimulatedConfig(config, dataFolder)
+  const { path } = (config ?? {}) as { path?: string | null }
+  return { ...parsed, path: path ?? 'simulated.db' }
+}
+
 /** Throws `ConfigError`, naming the key. Missing and null give the default; a relative path is one in the data folder. */
 export const parseSimulatedConfig = (config: unknown, dataFolder: string): SimulatedConfig => {
   if (config !== undefined && config !== null && (typeof config !== 'object' || Array.isArray(config)))

@@ -13,7 +13,7 @@
 import type { ScopeId } from '../../model/ids.ts'
 import type { Provider } from '../contract.ts'
 import { type Client, type Sleep, realSleep } from './api.ts'
-import { type SimulatedConfig, parseSimulatedConfig } from './config.ts'
+import { type SimulatedConfig, parseSimulatedConfig, storedSimulatedConfig } from './config.ts'
 import { createGroup } from './create.ts'
 import { checkCloud } from './doctor.ts'
 import { scopeOf } from './found.ts'
@@ -66,7 +66,10 @@ export const createSimulatedProvider = ({ dataFolder, now = Date.now, sleep = re
     get createDeadlineSeconds() {
       return slowest.createDeadlineSeconds || 60
     },
-    parseConfig: (given) => ({ ...configOf(given) }),
+    parseConfig(given) {
+      configOf(given)
+      return { ...storedSimulatedConfig(given, dataFolder) }
+    },
 
     async scope(given) {
       try {

@@ -1,12 +1,13 @@
 /** The cloud itself: ids, attachments, ends and clocks. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ConfigError } from '../../../src/providers/contract.ts'
 import { openCloud } from '../../../src/providers/simulated/cloud.ts'
+import { createSimulatedProvider } from '../../../src/providers/simulated/index.ts'
 import { idOf, parseId } from '../../../src/providers/simulated/resource.ts'
 import { context, createRequest } from '../../conformance/request.ts'
 import { type Account, openAccount } from './support.ts'
@@ -225,8 +226,22 @@ describe('the configuration', () => {
   it('takes null as missing, and a relative path as one in the data folder', () => {
     const parseConfig = (config: unknown) => account.provider.parseConfig(config)
     expect(parseConfig({ pageSize: null, locations: null, path: null })).toEqual(parseConfig({}))
-    expect(parseConfig({ path: 'other.db' })).toMatchObject({ path: join(account.folder, 'other.db') })
-    expect(parseConfig({})).toMatchObject({ path: account.path, locations: ['sim-a', 'sim-b'], visibilitySeconds: 0, deleteSeconds: 0 })
+    expect(parseConfig({ path: 'other.db' })).toMatchObject({ path: 'other.db' })
+    expect(parseConfig({})).toMatchObject({ path: 'simulated.db', locations: ['sim-a', 'sim-b'], visibilitySeconds: 0, deleteSeconds: 0 })
+  })
+
+  it('what is kept of a path goes along with a data folder that is moved or copied', async () => {
+    const kept = account.provider.parseConfig({ path: 'other.db' })
+    const moved = createSimulatedProvider({ dataFolder: join(account.folder, 'moved') })
+    mkdirSync(join(account.folder, 'moved'))
+    expect(await moved.scope(kept, context())).toMatchObject({
+      description: expect.stringContaining(join(account.folder, 'moved', 'other.db')),
+    })
+    // The twin: one that was given whole stays where it is.
+    const whole = account.provider.parseConfig({ path: join(account.folder, 'other.db') })
+    expect(await moved.scope(whole, context())).toMatchObject({
+      description: expect.stringContaining(`(${join(account.folder, 'other.db')})`),
+    })
   })
 
   it('a backend with locations of its own makes what is meant for the first one in its own first one, and refuses what it has not', async () => {
