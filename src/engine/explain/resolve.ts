@@ -167,12 +167,27 @@ const withMember = async (session: Session, nativeId: string): Promise<{ key: st
   })
 }
 
-const ofResource = async (session: Session, key: string): Promise<Named> => {
-  const about = await findingsAbout(session, null, key)
+/** Two accounts of one provider may have the same id: what is told of the one must not be taken for the other. */
+const requireOneAccount = (key: string, recorded: readonly Recorded[], about: readonly FindingRow[]): void => {
+  const names = new Map<string, string>()
+  for (const row of about) if (row.scope !== null) names.set(row.scope, row.id)
+  for (const { attempt } of recorded.toReversed()) names.set(attempt.scope, attempt.instance_id)
+  if (names.size < 2) return
+  const all = [...names].toSorted().map(([scope, id]) => `${id} in ${scope}`)
+  throw new LeaseholdError(
+    'bad_request',
+    `"${key}" is in several accounts: name what you mean by its instance or finding, ${all.join(', ')}`,
+  )
+}
+
+const ofResource = async (session: Session, actor: Actor, key: string): Promise<Named> => {
+  const about = (await findingsAbout(session, null, key)).filter((row) => row.project === null || seesProject(actor, row.project))
+  const nativeId = key.split('/').slice(2).join('/')
+  const all = (await recordedAs(session, nativeId, key)).filter((one) => seesProject(actor, one.attempt.project))
+  requireOneAccount(key, all, about)
   const open = about.findLast((row) => row.state === 'open')
   if (open) return { kind: 'finding', row: open }
-  const nativeId = key.split('/').slice(2).join('/')
-  const [recorded] = await recordedAs(session, nativeId, key)
+  const [recorded] = all
   if (recorded) return resourceOf(recorded.attempt, key)
   const member = (await withMember(session, nativeId)).find((one) => one.key === key)
   const row = newestFinding(about) ?? member?.row
@@ -187,7 +202,7 @@ const ofNativeId = async (session: Session, actor: Actor, nativeId: string): Pro
   if (keys.size > 1)
     throw new LeaseholdError('not_found', `"${nativeId}" alone is not enough: it names ${[...keys].toSorted().join(' and ')}`)
   const [key] = keys
-  return key === undefined ? nothing : ofResource(session, key)
+  return key === undefined ? nothing : ofResource(session, actor, key)
 }
 
 const ofBackendName = async (session: Session, actor: Actor, name: string): Promise<Named> => {
@@ -220,7 +235,7 @@ export const resolveKey = async (session: Session, actor: Actor, key: string, no
   const maker = byPrefix[/^([a-z]{2})_[0-9a-f]{10,}$/.exec(key)?.[1] ?? '']
   if (maker) return maker(session, key)
   if (isRef(key) && (await ledgerByRef(session, key))) return { kind: 'owner', type: 'ref', ref: key, subject: `ref ${key}` }
-  if (/^[^/\s]+\/[^/\s]+\/\S+$/.test(key)) return ofResource(session, key)
+  if (/^[^/\s]+\/[^/\s]+\/\S+$/.test(key)) return ofResource(session, actor, key)
   const [, project, backend] = /^([^/\s]+)\/([^/\s]+)$/.exec(key) ?? []
   if (project !== undefined && backend !== undefined) {
     const row = await findBackend(session, project, backend)
