@@ -107,7 +107,10 @@ export const createPipeline = (context: EngineContext, spec: PipelineSpec, pause
   const fetch = async (now: number): Promise<number> => {
     const free = Math.min(batch, spec.capacity - inWork.size)
     if (free <= 0) return 0
-    if (!(await store.read((session) => anyDue(session, spec.table, now)))) return 0
+    if (!(await store.read((session) => anyDue(session, spec.table, now)))) {
+      crowded = false
+      return 0
+    }
     const rest = (await spec.settle?.(now)) ?? 'lock'
     if (rest !== 'lock') return rest === 'again' ? 1 : 0
     // Before the database is asked: what the lock's own clock counts from is later.

@@ -77,8 +77,10 @@ export const sweepRounds = async (
     open: () => openFindings(store),
     async round(afterMs = 2 * intervalMs, backend = 'local') {
       await enrolMissing(engine.context)
-      await until(async () => (await cleanupOf(store, backend)).lock_owner === null, 'the cleanup is free')
-      const before = await cleanupOf(store, backend)
+      const before = await until(async () => {
+        const row = await cleanupOf(store, backend)
+        return row.lock_owner === null ? row : undefined
+      }, 'the cleanup is free')
       // The others wait, so that one row at a time is looked at.
       await store.write((tx) => tx.db.updateTable('cleanups').set({ due_at: null }).where('lock_owner', 'is', null).execute())
       await advance(store, afterMs)

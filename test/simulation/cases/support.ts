@@ -221,7 +221,10 @@ export const openCases = (): Cases => {
       },
       async scheduled(seconds = 1_800) {
         const row = () => store.read(({ db }) => db.selectFrom('cleanups').selectAll().executeTakeFirstOrThrow())
-        const before = await row()
+        const before = await until(async () => {
+          const now = await row()
+          return now.lock_owner === null ? now : undefined
+        }, 'the cleanup is free')
         await one.advance(seconds)
         await store.write((tx) => tx.db.updateTable('cleanups').set({ due_at: tx.now }).where('lock_owner', 'is', null).execute())
         wakeAll()
