@@ -144,7 +144,9 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     if (!provider) return putOff(held, work, `this coordinator has no provider "${work.removal.provider}"`)
     const unreached = await reach(provider, work.config, work.removal.scope, held.signal)
     // Another's row waits for those who reach it; where nobody can say which account this is, the try has failed (leases R40).
-    if (unreached !== null && unreached.failed) return tools.failed({ held, work, error: unreached.why, contradiction: null })
+    // What is held is tried by nobody, so nothing of it fails, and no budget runs.
+    if (unreached !== null && unreached.failed && holder === null)
+      return tools.failed({ held, work, error: unreached.why, contradiction: null })
     if (unreached !== null) return putOff(held, work, unreached.why)
     if (holder !== null) {
       // "Not this" holds for the box's own clock too.
