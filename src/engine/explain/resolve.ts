@@ -16,6 +16,7 @@ import { leaseById, liveLeasesBySlug, newestLeaseBySlug, type LeaseRow } from '.
 import { ledgerByRef } from '../../store/ledger.ts'
 import { findProject, type ProjectRow } from '../../store/projects.ts'
 import { sweepById, type SweepRow } from '../../store/sweeps.ts'
+import { compare } from '../../model/group.ts'
 import type { Session } from '../../store/store.ts'
 import { seesProject, type Actor } from '../actor.ts'
 import { keyOfAttempt } from './owner.ts'
@@ -173,7 +174,7 @@ const requireOneAccount = (key: string, recorded: readonly Recorded[], about: re
   for (const row of about) if (row.scope !== null) names.set(row.scope, row.id)
   for (const { attempt } of recorded.toReversed()) names.set(attempt.scope, attempt.instance_id)
   if (names.size < 2) return
-  const all = [...names].toSorted().map(([scope, id]) => `${id} in ${scope}`)
+  const all = [...names].toSorted(([a], [b]) => compare(a, b)).map(([scope, id]) => `${id} in ${scope}`)
   throw new LeaseholdError(
     'bad_request',
     `"${key}" is in several accounts: name what you mean by its instance or finding, ${all.join(', ')}`,

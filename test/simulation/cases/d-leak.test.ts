@@ -165,7 +165,7 @@ eachStore('leaks', (open) => {
       return real()
     }
     await createLease(one.engine.context, ann, long)
-    await until(() => one.count('create') === 1, 'it is asked for')
+    await until(() => written.length === 1, 'it is asked for')
     expect(written).toEqual([expect.objectContaining({ outcome: 'open', owner_closed_at: null })])
     await one.advanceUntil(() => one.running().length === 0 && one.count('remove') > 0, 'it is taken back', 10)
   })
