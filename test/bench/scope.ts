@@ -13,7 +13,7 @@ export interface Scope {
   endsInMs: number
 }
 
-/** Ids as ours are made: those with a time in them grow, refs and leases are random. */
+/** Ids as ours are made: those with a time in them grow, refs and leases begin at random, and end in a number that no other one has. */
 const made: Record<DialectName, (from: number, to: number) => string> = {
   sqlite: (from, to) => `with recursive n(i) as (select ${from} union all select i + 1 from n where i + 1 < ${to})
     select printf('%012x', i) as stamp, lower(hex(randomblob(16))) as r from n`,
@@ -23,8 +23,8 @@ const made: Record<DialectName, (from: number, to: number) => string> = {
 
 const statements = (dialect: DialectName, from: number, to: number, at: number, end: number, scope: string): string[] => [
   `insert into instances (id, project, backend, provider, scope, location, name, ref, state, lease_id, attempt_id, created_at, changed_at)
-    select 'in_' || stamp || substr(r, 1, 20), 'default', 'local', 'process', '${scope}', 'local', 's-' || substr(r, 1, 12), 'r' || substr(r, 13, 11), 'busy',
-      'lh_' || substr(r, 1, 12), 'at_' || stamp || substr(r, 1, 20), ${at}, ${at}
+    select 'in_' || stamp || substr(r, 1, 20), 'default', 'local', 'process', '${scope}', 'local', 's-' || substr(r, 1, 12), 'r' || substr(r, 13, 6) || substr(stamp, 8), 'busy',
+      'lh_' || substr(r, 1, 7) || substr(stamp, 8), 'at_' || stamp || substr(r, 1, 20), ${at}, ${at}
     from (${made[dialect](from, to)}) as made`,
   `insert into ledger (ref, project, owner_kind, owner_id, owner_name, parents, issued_at)
     select ref, project, 'instance', id, name, '{}', created_at from instances where ref not in (select ref from ledger) order by ref`,
