@@ -44,6 +44,37 @@ export const updateEach = async <T extends keyof Schema & string>(
   await session.db.executeQuery(CompiledQuery.raw(text, [JSON.stringify(rows.map((row) => row.map(storable)))]))
 }
 
+/**
+ * The same, but only where the columns of `seen` still have these values: a compare-and-set of many rows in one statement.
+ * @param rows each the values of `columns`, then those of `seen`
+ * @returns the keys of the rows that were written
+ */
+export const updateUnchanged = async <T extends keyof Schema & string>(
+  session: Session,
+  table: T,
+  columns: Columns<T>,
+  seen: Columns<T>,
+  rows: readonly (readonly Cell[])[],
+): Promise<Set<string>> => {
+  if (rows.length === 0) return new Set()
+  const text = textOf(
+    `compare ${session.dialect} ${table} ${columns.map(([name]) => name).join()} ${seen.map(([name]) => name).join()}`,
+    () => {
+      const [key, ...others] = columns.map(([name]) => name as string)
+      const source = relation(session.dialect, [
+        ...columns.map(([name, type]) => [`new_${name}`, type] as const),
+        ...seen.map(([name, type]) => [`seen_${name}`, type] as const),
+      ])
+      const same = seen.map(([name]) => ` and ${table}.${name} = v.seen_${name}`).join('')
+      return `update ${table} set ${others.map((name) => `${name} = v.new_${name}`).join(', ')} from ${source} where ${table}.${key} = v.new_${key}${same} returning ${table}.${key} as key`
+    },
+  )
+  const result = await session.db.executeQuery<{ key: string }>(
+    CompiledQuery.raw(text, [JSON.stringify(rows.map((row) => row.map(storable)))]),
+  )
+  return new Set(result.rows.map((row) => row.key))
+}
+
 /** Inserts rows of the same columns in one statement. */
 export const insertEach = async <T extends keyof Schema & string>(session: Session, table: T, rows: readonly object[]): Promise<void> => {
   const [first] = rows

@@ -3,8 +3,9 @@ import { createHeartbeat, getLease, releaseLease } from '../../src/engine/leases
 import { ann, leaseOn, leaseWhen } from '../support/engine.ts'
 import { gate } from '../support/scripted-provider.ts'
 import { startedEngines } from '../support/lease-suite.ts'
+import type { Actor } from '../../src/engine/actor.ts'
 import { statementsOf } from '../support/statements.ts'
-import { eachStore } from '../support/stores.ts'
+import { advance, eachStore } from '../support/stores.ts'
 
 eachStore('the beats of a lease', (open) => {
   const started = startedEngines(open)
@@ -69,5 +70,32 @@ eachStore('the beats of a lease', (open) => {
     expect(amongMany).toEqual(alone)
     expect(called - calls).toBe(20)
     expect(provider.calls.length).toBe(called)
+  })
+
+  it('what another replica changed since this one last beat is seen, and counts (leases R20-R23)', async () => {
+    const { engine } = await started()
+    const [here, there] = [createHeartbeat(engine.context), createHeartbeat(engine.context)]
+    const lease = await leaseOn(engine, { idleTimeoutSeconds: 1_800 })
+    await here(ann, lease.id, {})
+    await there(ann, lease.id, { idleTimeoutSeconds: 600 })
+    const next = await here(ann, lease.id, {})
+    expect(next.idleTimeoutSeconds).toBe(600)
+    expect(Date.parse(next.expiresAt) - Date.parse(next.lastTouchedAt)).toBe(600_000)
+    await releaseLease(engine.context, ann, lease.id, { delete: false })
+    await expect(here(ann, lease.id, {})).rejects.toMatchObject({ code: 'lease_ended' })
+    await expect(there(ann, lease.id, {})).rejects.toMatchObject({ code: 'lease_ended' })
+  })
+
+  it('knowing a lease opens it to nobody and outlives no end of it (leases R20, R21)', async () => {
+    const { engine } = await started()
+    const beat = createHeartbeat(engine.context)
+    const lease = await leaseOn(engine, { idleTimeoutSeconds: 600 })
+    await beat(ann, lease.id, {})
+    const bob: Actor = { ...ann, name: 'bob' }
+    const both = await Promise.allSettled([beat(bob, lease.id, {}), beat(ann, lease.id, {}), beat(ann, lease.id, {})])
+    expect(both.map((one) => one.status)).toEqual(['rejected', 'fulfilled', 'fulfilled'])
+    await engine.stop(0)
+    await advance(engine.context.store, 600_000)
+    await expect(beat(ann, lease.id, {})).rejects.toMatchObject({ code: 'lease_expired' })
   })
 })

@@ -40,7 +40,12 @@ const ask = async (context: EngineContext, lease: LeaseRow, identity: ResourceId
 const merge = (context: EngineContext, lease: LeaseRow, warning: string | null): Promise<void> =>
   context.store.write(async (tx) => {
     if ((await removalsOfLeases(tx, [lease.id])).some((row) => !isOverRemoval(row.state))) return
-    await tx.db.updateTable('leases').set({ access_warning: warning }).where('id', '=', lease.id).where('state', '=', 'active').execute()
+    await tx.db
+      .updateTable('leases')
+      .set({ access_warning: warning, updated_at: tx.now })
+      .where('id', '=', lease.id)
+      .where('state', '=', 'active')
+      .execute()
   })
 
 /** @returns what a beat calls once it is durable; it waits for nothing */

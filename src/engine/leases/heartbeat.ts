@@ -1,115 +1,29 @@
-/** The touch: grouped into one durable statement per batch, no provider call on the way (leases R19-R28). */
+/** The heartbeat: grouped into one durable statement per batch, no provider call on the way (leases R19-R28). */
 import { coalesce } from '../../lib/coalesce.ts'
 import { LeaseholdError } from '../../model/errors.ts'
-import { isLeaseId, type LeaseId } from '../../model/ids.ts'
-import { decideHeartbeat, isLive } from '../../model/lease.ts'
-import { isExpired } from '../../model/clocks.ts'
-import { isOverRemoval } from '../../model/removal.ts'
+import { isLeaseId } from '../../model/ids.ts'
 import type { LeaseView } from '../../model/wire.ts'
 import { attemptsOf, type AttemptRow } from '../../store/attempts.ts'
-import { updateEach } from '../../store/bulk.ts'
 import { instancesByIds, type InstanceRow } from '../../store/instances.ts'
-import { lockLeases, type LeaseRow } from '../../store/leases.ts'
-import { removalsOfLeases } from '../../store/removals.ts'
-import { timeNow } from '../../store/time.ts'
-import type { Tx } from '../../store/store.ts'
-import { mayManageLease, maySeeLease, type Actor } from '../actor.ts'
+import type { LeaseRow } from '../../store/leases.ts'
+import type { Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
-import { leaseFacts } from '../facts.ts'
 import { leaseView } from '../views.ts'
 import { createAccessRefresh } from './access.ts'
-import { leaseNotFound, resolveLease } from './find.ts'
-
-export interface HeartbeatInput {
-  idleTimeoutSeconds?: number | null
-  expectedProvider?: string
-}
-interface Beat extends HeartbeatInput {
-  actor: Actor
-  id: LeaseId
-}
-type Answer = LeaseholdError | LeaseRow
-
-/**
- * Leases whose removal a worker holds right now. Asked only for those past their end: an end whose removal was opened is never moved later, so a lease that is not
- * past it has none.
- */
-const beingRemoved = async (tx: Tx, leases: readonly LeaseRow[], now: number): Promise<Set<string | null>> => {
-  const past = leases.filter((lease) => isLive(lease.state) && isExpired(lease.expires_at, now))
-  const held = (
-    await removalsOfLeases(
-      tx,
-      past.map((lease) => lease.id),
-    )
-  ).filter((row) => !isOverRemoval(row.state) && row.lock_until !== null && row.lock_until > now)
-  return new Set(held.map((row) => row.lease_id))
-}
-
-/** leases R21, the order of the checks. */
-const judge = (
-  beat: Beat,
-  lease: LeaseRow | undefined,
-  removing: boolean,
-  now: number,
-): LeaseholdError | { idleSeconds: number; expiresAt: number } => {
-  if (!lease || !maySeeLease(beat.actor, lease)) return leaseNotFound(beat.id)
-  if (!mayManageLease(beat.actor, lease))
-    return new LeaseholdError('forbidden', `${lease.id} belongs to ${lease.owner}: only its owner, an operator or an admin beats it`)
-  if (beat.expectedProvider !== undefined && beat.expectedProvider !== lease.provider)
-    return new LeaseholdError('provider_mismatch', `${lease.id} is of provider ${lease.provider}, not ${beat.expectedProvider}`)
-  const decision = decideHeartbeat(leaseFacts(lease), removing, now, beat.idleTimeoutSeconds)
-  return decision.kind === 'refused' ? new LeaseholdError(decision.code, `${lease.id}: ${decision.message}`) : decision
-}
-
-const apply = async (tx: Tx, beats: readonly Beat[]): Promise<Answer[]> => {
-  const leases = new Map((await lockLeases(tx, [...new Set(beats.map((beat) => beat.id))])).map((row) => [row.id, row]))
-  // Judged by the time after the wait for the rows: who waited for one meanwhile must not be judged by an older clock.
-  const now = await timeNow(tx)
-  const removing = await beingRemoved(tx, [...leases.values()], now)
-  const touched = new Set<LeaseId>()
-  const earlier = new Set<LeaseId>()
-  const answers = beats.map((beat): Answer => {
-    const lease = leases.get(beat.id)
-    const verdict = judge(beat, lease, removing.has(beat.id), now)
-    if (verdict instanceof LeaseholdError || !lease) return verdict as LeaseholdError
-    // The due time is moved later only by the pipeline; an end that comes earlier moves it at once.
-    if (lease.due_at !== null && verdict.expiresAt < lease.due_at) earlier.add(beat.id)
-    const next = { ...lease, last_touched_at: now, updated_at: now, expires_at: verdict.expiresAt, idle_seconds: verdict.idleSeconds }
-    leases.set(beat.id, next)
-    touched.add(beat.id)
-    return next
-  })
-  const rows = [...touched].map((id) => leases.get(id) as LeaseRow)
-  await updateEach(
-    tx,
-    'leases',
-    [
-      ['id', 'text'],
-      ['last_touched_at', 'bigint'],
-      ['updated_at', 'bigint'],
-      ['expires_at', 'bigint'],
-      ['idle_seconds', 'bigint'],
-    ],
-    rows.map((row) => [row.id, row.last_touched_at, row.updated_at, row.expires_at, row.idle_seconds]),
-  )
-  if (earlier.size > 0)
-    await updateEach(
-      tx,
-      'leases',
-      [
-        ['id', 'text'],
-        ['due_at', 'bigint'],
-      ],
-      rows.filter((row) => earlier.has(row.id)).map((row) => [row.id, row.expires_at]),
-    )
-  return answers
-}
+import { applyBeats, applyToKnown, type Beat, type BeatAnswer, type HeartbeatInput } from './beat-apply.ts'
+import { resolveLease } from './find.ts'
 
 interface Made {
   instance: InstanceRow | undefined
   attempts: AttemptRow[]
 }
-const rememberedLeases = 20_000
+/** What a beat knows of an active lease: as it last wrote it, and what it was made of, which never changes while it is active. */
+interface Known {
+  lease: LeaseRow
+  made: Made
+}
+/** About 1 KB each: so many live leases are beaten without reading them again. */
+const mostKnown = 150_000
 
 /**
  * @returns the beat: durable when it resolves
@@ -117,13 +31,36 @@ const rememberedLeases = 20_000
  */
 export const createHeartbeat = (context: EngineContext): ((actor: Actor, key: string, input: HeartbeatInput) => Promise<LeaseView>) => {
   const { store, signals } = context
-  const beat = coalesce((beats: Beat[]) => store.write((tx) => apply(tx, beats)), {
-    largest: 128,
-    concurrent: store.dialect === 'postgresql' ? 2 : 1,
-    gatherMs: 2,
-  })
-  // What an active lease was made of never changes while it is active, so its beats need not read it again.
-  const made = new Map<string, Made>()
+  const known = new Map<string, Known>()
+  const remember = (lease: LeaseRow, made: Made): void => {
+    const before = known.get(lease.id)
+    if (before) {
+      // Two batches may end out of order; an older row would only cost the next beat a read.
+      before.lease = lease
+      return
+    }
+    if (known.size >= mostKnown) known.delete(known.keys().next().value as string)
+    known.set(lease.id, { lease, made })
+  }
+
+  const run = async (beats: Beat[]): Promise<BeatAnswer[]> => {
+    const expected = beats.filter((beat) => known.has(beat.id))
+    const done =
+      expected.length === 0
+        ? new Map<Beat, LeaseRow>()
+        : await store.write((tx) => applyToKnown(tx, expected, (id) => known.get(id)?.lease))
+    const rest = beats.filter((beat) => !done.has(beat))
+    const answers = rest.length === 0 ? [] : await store.write((tx) => applyBeats(tx, rest))
+    const read = new Map(rest.map((beat, i) => [beat, answers[i] as BeatAnswer]))
+    return beats.map((beat) => {
+      const answer = done.get(beat) ?? (read.get(beat) as BeatAnswer)
+      const before = known.get(beat.id)
+      if (before && !(answer instanceof LeaseholdError)) before.lease = answer
+      else if (answer instanceof LeaseholdError) known.delete(beat.id)
+      return answer
+    })
+  }
+  const beat = coalesce(run, { largest: 128, concurrent: store.dialect === 'postgresql' ? 2 : 1, gatherMs: 2 })
   const readMade = coalesce(
     (instanceIds: string[]) =>
       store.read(async (session): Promise<Made[]> => {
@@ -134,13 +71,10 @@ export const createHeartbeat = (context: EngineContext): ((actor: Actor, key: st
     { largest: 128 },
   )
   const madeFor = async (lease: LeaseRow): Promise<Made> => {
-    const known = made.get(lease.id)
-    if (known) return known
+    const made = known.get(lease.id)?.made
+    if (made) return made
     const read = await readMade(lease.instance_id)
-    if (lease.state === 'active') {
-      if (made.size >= rememberedLeases) made.delete(made.keys().next().value as string)
-      made.set(lease.id, read)
-    }
+    if (lease.state === 'active') remember(lease, read)
     return read
   }
   const refreshAccess = createAccessRefresh(context)

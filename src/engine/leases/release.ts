@@ -158,7 +158,7 @@ export const cancelCreate = async (context: EngineContext, actor: Actor, id: str
       // Retained is not gone: a cancel takes that box back too.
       if (isLive(row.state) || row.release_deletes === 0) {
         await release(tx, actor, row, true, 'cancelled')
-        await tx.db.updateTable('leases').set({ cancelled_at: tx.now }).where('id', '=', id).execute()
+        await tx.db.updateTable('leases').set({ cancelled_at: tx.now, updated_at: tx.now }).where('id', '=', id).execute()
         await appendEvents(tx, [event(tx, 'lease.cancelled', {}, { project: row.project, actor: actor.name, targets: [leaseTarget(row)] })])
       }
     }
