@@ -143,6 +143,8 @@ const openWriter = async (path: string): Promise<SqliteConnection> => {
   try {
     await switchToWal(writer)
     writer.handle.exec('pragma synchronous = full; pragma foreign_keys = on')
+    // The defaults, 2 MB of pages and a checkpoint every 4 MB of log, have a crowd of removals read and write the same pages of its indexes over and over.
+    writer.handle.exec('pragma cache_size = -32768; pragma wal_autocheckpoint = 8192')
     return writer
   } catch (error) {
     writer.close()
