@@ -2,6 +2,7 @@
 import { LeaseholdError } from '../../model/errors.ts'
 import { isLive } from '../../model/lease.ts'
 import { isOverRemoval } from '../../model/removal.ts'
+import { isLeftByFork } from '../../model/stop.ts'
 import { missingText, type Acknowledged } from '../../model/stopped.ts'
 import type { RemovalView } from '../../model/wire-removals.ts'
 import { unlocked } from '../../store/due.ts'
@@ -121,7 +122,8 @@ export const acknowledgeAbsence = async (
 
 /** May it be given up for good? What is still tried is not: it would go on at the provider. */
 const requireIdle = (row: RemovalRow): void => {
-  if (row.state === 'gave-up' || (!isOverRemoval(row.state) && row.due_at === null)) return
+  const left = isLeftByFork(row.held_by ?? '')
+  if (row.state === 'gave-up' || (!isOverRemoval(row.state) && (row.due_at === null || left))) return
   const why = isOverRemoval(row.state) ? `is ${row.state}` : 'is still tried by itself'
   throw new LeaseholdError('removal_not_stopped', `removal ${row.id} ${why}: only what was given up, or waits for a person, can be closed`)
 }

@@ -3,6 +3,7 @@ import { stuckAt } from '../../model/evidence.ts'
 import type { HeldBack } from '../../model/explain.ts'
 import { isLive } from '../../model/lease.ts'
 import type { SweepMode } from '../../model/sweep-settings.ts'
+import { verdictReasons } from '../../model/verdict-reasons.ts'
 import type { AttemptRow } from '../../store/attempts.ts'
 import type { FreezeRow, HoldRow } from '../../store/holds.ts'
 import type { LeaseRow } from '../../store/leases.ts'
@@ -39,6 +40,15 @@ const concludeGivenUp = (removal: RemovalRow, stops: readonly HeldBack[], mode: 
     mode === 'delete'
       ? 'a sweep that finds it and takes it back, or its absence by other hands; it is looked for'
       : `its absence, once a person has ended it by hand; it is looked for${removal.lease_id === null ? '' : `. leasehold stop ${removal.lease_id} tries again`}`,
+})
+
+/** After a fork its end is the other installation's matter, and no word of this database is a ground to touch it (decisions 6). */
+export const concludeLeft = (leftTo: string): Conclusion => ({
+  verdict: 'foreign',
+  reason: 'foreign.former-installation',
+  text: verdictReasons['foreign.former-installation'].text,
+  heldBack: [{ what: `the fork of this database: it belongs to installation ${leftTo}, and may be in use there`, until: null }],
+  change: `nothing here: the coordinator of installation ${leftTo} takes it back, and only its word is a ground to end it by hand`,
 })
 
 /** What an open removal waits for, and until when. */
