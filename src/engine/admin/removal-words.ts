@@ -5,6 +5,7 @@ import { isOverRemoval } from '../../model/removal.ts'
 import { isLeftByFork } from '../../model/stop.ts'
 import { missingText, type Acknowledged } from '../../model/stopped.ts'
 import type { RemovalView } from '../../model/wire-removals.ts'
+import { rowsIn } from '../../store/bulk.ts'
 import { unlocked } from '../../store/due.ts'
 import { appendEvents } from '../../store/events.ts'
 import { lockInstances } from '../../store/instances.ts'
@@ -14,9 +15,9 @@ import { lockRemoval, removalsByIds, type RemovalRow } from '../../store/removal
 import type { Tx } from '../../store/store.ts'
 import { requireApprover, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
-import { event, instanceTarget, leaseTarget } from '../record.ts'
+import { event, instanceTarget, leaseTarget, resourceTargets } from '../record.ts'
 import { resolveWaiting } from '../resolve-waiting.ts'
-import { acknowledgedOf, fingerprintOf, identitiesOf, progressOf, stoppedOf } from '../removal-row.ts'
+import { acknowledgedOf, fingerprintOf, identitiesOf, progressOf, resourcesOf, stoppedOf } from '../removal-row.ts'
 import { auditOperator } from './operator-audit.ts'
 import { getRemoval, removalNotFound } from './removals.ts'
 
@@ -40,7 +41,9 @@ const lockAll = async (tx: Tx, actor: Actor, id: string): Promise<Locked> => {
   await lockInstances(tx, [known.instance_id])
   const row = await lockRemoval(tx, id)
   if (!row) throw removalNotFound(id)
-  const targets = [...(lease ? [leaseTarget(lease)] : []), instanceTarget({ id: row.instance_id, name: row.name })]
+  const [attempt] = await rowsIn(tx, 'attempts', 'id', [row.attempt_id])
+  const about = resourceTargets(row.provider, resourcesOf(row, attempt))
+  const targets = [...(lease ? [leaseTarget(lease)] : []), instanceTarget({ id: row.instance_id, name: row.name }), ...about]
   return { row, lease, targets }
 }
 
