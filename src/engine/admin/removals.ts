@@ -8,8 +8,9 @@ import { rowsIn } from '../../store/bulk.ts'
 import { leftByFork, readInstallation, type InstallationRow } from '../../store/installation.ts'
 import type { LeaseRow } from '../../store/leases.ts'
 import { removalsByIds, unfinishedRemovals, type RemovalRow } from '../../store/removals.ts'
-import { listedProject, requireFull, seesProject, type Actor } from '../actor.ts'
+import { requireFull, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
+import { requireKnown } from '../known.ts'
 import { fingerprintOf, identitiesOf, plannedOf, progressOf, stoppedOf } from '../removal-row.ts'
 import { iso, isoOrNull } from '../views.ts'
 
@@ -87,9 +88,9 @@ export const listRemovals = async (
   input: { project?: string; stuck?: boolean; limit: number },
 ): Promise<RemovalView[]> => {
   requireFull(actor)
-  const project = listedProject(actor, input.project)
   const now = await context.store.now()
   const views = await context.store.read(async (session) => {
+    const project = await requireKnown(context, session, actor, { project: input.project })
     const rows = await unfinishedRemovals(session, project)
     const own = await readInstallation(session)
     const leases = new Map(

@@ -10,7 +10,7 @@ import type { LeaseRow } from '../../store/leases.ts'
 import type { RemovalRow } from '../../store/removals.ts'
 import { isFound, isOpenRemoval } from '../../model/removal.ts'
 import type { Owner } from './owner.ts'
-import { endOfLife } from './owner-tree.ts'
+import { absentText, endOfLife } from './owner-tree.ts'
 import { stamp, type Conclusion } from './told.ts'
 
 /** Holds and freezes stop removals, whoever orders them. */
@@ -232,7 +232,7 @@ export const concludeAttempt = (
       return {
         verdict: 'gone',
         reason: null,
-        text: 'Nothing that it made exists: that is proved.',
+        text: `It is over: ${absentText(attempt)}.`,
         heldBack: [],
         change: 'nothing: whatever turns up later is judged by itself',
       }

@@ -11,7 +11,7 @@ import { leaseById, listLeases as list, liveLeasesBySlug, type LeaseRow } from '
 import type { Session } from '../../store/store.ts'
 import { mayManageLease, maySeeLease, requireFull, type Actor } from '../actor.ts'
 import { providerOf, type EngineContext } from '../context.ts'
-import { requireKnown } from '../known.ts'
+import { requireKnown, requireLabel } from '../known.ts'
 import { conditionsOf, marked } from '../report-marks.ts'
 import { leaseViews } from '../views.ts'
 
@@ -86,6 +86,7 @@ export const listLeases = async (context: EngineContext, actor: Actor, input: Li
   return context.store.read(async (session) => {
     const project = await requireKnown(context, session, actor, input)
     const rows = await list(session, { ...filter, project })
+    if (rows.length === 0 && input.label !== undefined) await requireLabel(session, project, input.label)
     const kinds =
       input.kind === undefined
         ? new Map<string, string>()
