@@ -85,7 +85,7 @@ export const addBackend = async (context: EngineContext, actor: Actor, input: Ba
   if (answer.kind === 'unknown')
     throw new LeaseholdError(
       'backend_unavailable',
-      `the account behind backend "${input.name}" can't be read, so nothing was added: ${errorText(answer.error)}`,
+      `the account behind backend "${input.name}" can't be read, so nothing was added: ${errorText(answer.error)}. Mend its credentials, its network or --set, and add it again`,
     )
   const row = await context.store.write(async (tx) => {
     await requireLiving(tx, actor, project)

@@ -45,7 +45,10 @@ interface Found {
   project: string | null
 }
 const notFound = (input: HoldInput): LeaseholdError =>
-  new LeaseholdError('not_found', `no ${input.targetType} "${input.targetID}" is visible to this token`)
+  new LeaseholdError(
+    'not_found',
+    `no ${input.targetType} "${input.targetID}" is visible to this token; "leasehold explain ${input.targetID}" says what the name means here`,
+  )
 
 /** An operator of one project holds only what that project made, and what was made with it: a hold works whoever asks for the removal. */
 const resourceOf = (actor: Actor, input: HoldInput, owners: readonly string[]): Found => {
@@ -147,7 +150,8 @@ export const removeHold = async (context: EngineContext, actor: Actor, id: strin
   const row = await context.store.write(async (tx) => {
     const hold = await holdById(tx, id)
     const visible = hold !== undefined && (actor.project === null || hold.project === actor.project)
-    if (!visible) throw new LeaseholdError('not_found', `no hold "${id}" is visible to this token`)
+    if (!visible)
+      throw new LeaseholdError('not_found', `no hold "${id}" is visible to this token; "leasehold hold list" shows those that are`)
     if (hold.removed_at !== null) return hold
     await remove(tx, id, actor.name)
     await appendEvents(tx, [

@@ -53,7 +53,8 @@ export const getInstance = async (context: EngineContext, actor: Actor, key: str
   requireFull(actor)
   return context.store.read(async (session) => {
     const row = await findInstance(session, key)
-    if (!row || !seesProject(actor, row.project)) throw new LeaseholdError('not_found', `no instance "${key}" is visible to this token`)
+    if (!row || !seesProject(actor, row.project))
+      throw new LeaseholdError('not_found', `no instance "${key}" is visible to this token; "leasehold instances" lists those that are`)
     return (await instanceViews(session, [row]))[0] as InstanceView
   })
 }

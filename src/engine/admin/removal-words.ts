@@ -83,7 +83,10 @@ export const acknowledgeAbsence = async (
     const { row: removal, targets } = await lockAll(tx, actor, id)
     const stopped = stoppedOf(removal)
     if (stopped === null || isOverRemoval(removal.state))
-      throw new LeaseholdError('removal_not_stopped', `removal ${id} does not wait for anybody to say why something of it is gone`)
+      throw new LeaseholdError(
+        'removal_not_stopped',
+        `removal ${id} does not wait for anybody to say why something of it is gone; "leasehold removal show ${id}" says what comes next`,
+      )
     requireSame(removal, input.fingerprint)
     const said = stopped.missing.map((one): Acknowledged => ({ ...one, by: actor.name, reason, at: tx.now }))
     await tx.db

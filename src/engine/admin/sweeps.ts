@@ -198,7 +198,8 @@ export const getSweep = async (context: EngineContext, actor: Actor, id: string)
   requireFull(actor)
   return context.store.read(async (session) => {
     const row = await sweepById(session, id)
-    if (!row || !seesProject(actor, row.project)) throw new LeaseholdError('not_found', `no sweep "${id}" is visible to this token`)
+    if (!row || !seesProject(actor, row.project))
+      throw new LeaseholdError('not_found', `no sweep "${id}" is visible to this token; "leasehold sweeps" lists those that are`)
     return sweepRowView(row, (await providersOf(session, [row]))(row))
   })
 }

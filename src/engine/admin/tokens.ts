@@ -122,7 +122,8 @@ export const revokeToken = async (context: EngineContext, actor: Actor, id: stri
   const row = await context.store.write(async (tx) => {
     const known = await tokenById(tx, id)
     const visible = known !== undefined && (actor.project === null || (known.project !== null && seesProject(actor, known.project)))
-    if (!visible) throw new LeaseholdError('not_found', `no token "${id}" is visible to this token`)
+    if (!visible)
+      throw new LeaseholdError('not_found', `no token "${id}" is visible to this token; "leasehold token list" lists those that are`)
     if (known.revoked_at !== null) return known
     await refuseTheLast(tx, known)
     const targets = [{ type: 'token', id: known.id, name: known.name }]

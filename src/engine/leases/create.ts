@@ -230,7 +230,7 @@ const replayOf = async (
       throw new LeaseholdError('create_canceled', `the create ${requestKey} was cancelled; send a new createAttemptID`)
     if (known) {
       if (known.project !== request.project || (leaseId !== null && known.lease_id !== leaseId))
-        conflict(`createAttemptID ${requestKey} stands for another lease`)
+        conflict(`createAttemptID ${requestKey} stands for another lease; each new one needs a createAttemptID of its own`)
       if (known.request_hash !== request.hash) conflict(`createAttemptID ${requestKey} came before with another request; send a new one`)
       return (await leaseById(tx, known.lease_id)) ?? null
     }

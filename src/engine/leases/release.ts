@@ -137,7 +137,10 @@ export const releaseLease = async (context: EngineContext, actor: Actor, key: st
     const lease = await locked(tx, id)
     requireManage(actor, lease)
     if (input.expectedProvider !== undefined && input.expectedProvider !== lease.provider)
-      throw new LeaseholdError('provider_mismatch', `${lease.id} is of provider ${lease.provider}, not ${input.expectedProvider}`)
+      throw new LeaseholdError(
+        'provider_mismatch',
+        `${lease.id} is of provider ${lease.provider}, not ${input.expectedProvider}: nothing was released; name the right one, or none`,
+      )
     await release(tx, actor, lease, input.delete, 'released')
     return (await leaseViews(tx, [(await leaseById(tx, id)) as LeaseRow]))[0] as LeaseView
   })
@@ -162,7 +165,11 @@ export const cancelCreate = async (context: EngineContext, actor: Actor, id: str
     const project = projectFor(actor, undefined)
     await cancelCreateRequest(tx, { project, request_key: createAttemptID, lease_id: id })
     const known = await createRequest(tx, createAttemptID)
-    if (known?.lease_id !== id) throw new LeaseholdError('lease_id_conflict', `createAttemptID ${createAttemptID} stands for another lease`)
+    if (known?.lease_id !== id)
+      throw new LeaseholdError(
+        'lease_id_conflict',
+        `createAttemptID ${createAttemptID} stands for another lease than ${id}; name the one that it made`,
+      )
     const existing = await leaseById(tx, id)
     if (existing && !maySeeLease(actor, existing)) throw leaseNotFound(id)
     if (existing && existing.request_key !== createAttemptID)
