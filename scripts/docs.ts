@@ -247,7 +247,8 @@ ${table(
 )}
 What sweeps may take back without a person are keys of the file: \`limitPerSweep\`, \`limitSharePercent\`, \`limitPerDay\` and \`fourEyes\`.
 
-A variable that begins with \`LEASEHOLD_\` and is read by nothing is probably misspelt: \`serve\`, \`config\` and \`doctor\` warn of it with the nearest name.
+A variable that begins with \`LEASEHOLD_\` and is read by nothing is probably misspelt: \`serve\`, \`config\` and \`doctor\` warn of it with the nearest name. Where it looks like
+a rule of what is deleted (mode, grace, limits, \`FOUR_EYES\`, anything of sweeps), \`serve\` refuses to start with exit 2.
 
 ## Other variables
 

@@ -33,7 +33,7 @@ const describe = (cli: Cli, view: InstallationView): string => {
     ],
     view.stops,
   )
-  return `${head}\n${stops}\nIf this database goes on: leasehold installation adopt --reason TEXT\nIf another one does:      leasehold installation fork --reason TEXT\n`
+  return `${head}\n${stops}\nIf this database goes on: leasehold installation adopt --original-is-stopped --reason TEXT\nIf another one does:      leasehold installation fork --reason TEXT\n`
 }
 
 const defineShow = (command: Command, cli: Cli): void => {
@@ -57,7 +57,11 @@ const defineAct = (
   return act(command, async (flags) => {
     if (typeof flags['reason'] !== 'string') throw usageError('say why: --reason TEXT')
     const { client } = await cli.session(flags)
-    const body = { reason: flags['reason'], ...(flags['always'] ? { when: 'always' } : {}) }
+    const body = {
+      reason: flags['reason'],
+      ...(flags['always'] ? { when: 'always' } : {}),
+      ...(flags['originalIsStopped'] ? { original: 'stopped' } : {}),
+    }
     const { installation } = (await client.call<Answer>('POST', given.path, { body })).body
     cli.show(flags, installation, given.told)
   })
@@ -68,10 +72,11 @@ export const define = (command: Command, cli: Cli): void => {
   defineAct(command, cli, {
     name: 'adopt',
     path: '/v1/installation/adopt',
-    description: 'This is the database that goes on: removals go on here. Only if no coordinator runs on the other one any more.',
-    example: 'installation adopt --reason "restored after the disk of the old machine failed"',
+    description:
+      'This is the database that goes on: removals go on here. Two coordinators with one identity may both delete what the other one holds, so stop the one on the other database first, for good, and say so.',
+    example: 'installation adopt --original-is-stopped --reason "restored after the disk of the old machine failed"',
     told: (view) => `this database goes on as installation ${view.installation}, epoch ${view.epoch}: removals go on\n`,
-  })
+  }).option('--original-is-stopped', 'that no coordinator runs on the other database any more (required)')
   defineAct(command, cli, {
     name: 'fork',
     path: '/v1/installation/fork',

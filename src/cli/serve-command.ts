@@ -1,7 +1,8 @@
 /** `leasehold serve`: the coordinator in the foreground. Loads it, and with it all that the CLI otherwise goes without. */
 import { Option, type Command } from 'commander'
-import { unknownVariables, unknownVariableText } from '../model/environment.ts'
+import { refusedVariables, unknownVariables, unknownVariableText } from '../model/environment.ts'
 import { act, type Cli } from './support/cli.ts'
+import { usageError } from './support/errors.ts'
 import { examples, withConnection } from './support/options.ts'
 import { providerNames } from './support/provider-names.ts'
 import { readSweepSettings } from './support/sweep-config.ts'
@@ -16,7 +17,10 @@ export const define = (command: Command, cli: Cli): void => {
   examples(command, 'serve', 'serve --port 7500 --data ./data')
   act(command, async (flags) => {
     const settings = await cli.settings(flags)
-    for (const one of unknownVariables(cli.io.environment, providerNames)) cli.warn(unknownVariableText(one))
+    const unknown = unknownVariables(cli.io.environment, providerNames)
+    const refused = refusedVariables(unknown)
+    if (refused !== null) throw usageError(refused)
+    for (const one of unknown) cli.warn(unknownVariableText(one))
     // Before anything is opened or locked: a wrong setting stops the start (orphans R74).
     const sweeps = readSweepSettings(cli.io.environment, providerNames, flags['allowZeroGrace'] === true)
     const { serve } = await import('./serve.ts')

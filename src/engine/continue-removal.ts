@@ -6,8 +6,8 @@ import { appendEvents } from '../store/events.ts'
 import type { RemovalRow } from '../store/removals.ts'
 import type { Tx } from '../store/store.ts'
 import { evidenceOf, type Ended } from './ended.ts'
-import { event, instanceTarget, leaseTarget } from './record.ts'
-import { baselineOf, boundMembers, identitiesOf, progressOf } from './removal-row.ts'
+import { event, instanceTarget, leaseTarget, resourceTargets } from './record.ts'
+import { baselineOf, boundMembers, identitiesOf, progressOf, resourcesOf } from './removal-row.ts'
 
 /**
  * Its progress, and what it bound, stay; what a sweep judged anew takes the place of the rest, so that its quarantine counts and not the one before (leases
@@ -59,7 +59,11 @@ export const continueRemoval = async (tx: Tx, row: RemovalRow, one: Ended): Prom
       { cause: one.cause },
       {
         project: one.instance.project,
-        targets: [...(one.lease ? [leaseTarget(one.lease)] : []), instanceTarget(one.instance)],
+        targets: [
+          ...(one.lease ? [leaseTarget(one.lease)] : []),
+          instanceTarget(one.instance),
+          ...resourceTargets(row.provider, resourcesOf({ ...row, planned: JSON.stringify(planned) }, one.attempt)),
+        ],
         ...(one.actor ? { actor: one.actor } : {}),
       },
     ),

@@ -1,6 +1,7 @@
 /**
  * A fork: from now on this database is another installation, which holds nothing. What it held stays as history, as somebody else's: nothing of it is moved, looked
- * for or taken back any more. What stops its removals for ever is in `readStops` and in the verdicts; here its rows leave the queues.
+ * for or taken back any more. What stops its removals for ever is in `readStops` and in the verdicts; here its rows leave the queues, and every list of what
+ * is left to do.
  */
 import { letterFirst, secret } from '../lib/ids.ts'
 import type { InstallationId } from '../model/ids.ts'
@@ -14,7 +15,7 @@ import { freshKey } from './keyring.ts'
 const parked = { due_at: null, lock_owner: null, lock_until: null } as const
 
 /** Whoever works on one of these rows finds its fence gone on, and applies nothing. */
-const endWork = async (tx: Tx, why: string): Promise<void> => {
+const endWork = async (tx: Tx, why: string, by: string): Promise<void> => {
   await tx.db
     .updateTable('leases')
     .set((set) => ({
@@ -34,26 +35,56 @@ const endWork = async (tx: Tx, why: string): Promise<void> => {
     .set((set) => ({ lock_fence: set('lock_fence', '+', 1), ...parked }))
     .where('due_at', 'is not', null)
     .execute()
-  // Nobody proved that they ended, and nobody here will: they are given up.
+  // Nobody proved that what they made is gone: `abandoned` says so, and the rest follows from it.
+  await tx.db
+    .updateTable('attempts')
+    .set({ outcome: 'abandoned', ended_at: tx.now, error: why })
+    .where((where) =>
+      where.or([
+        where('outcome', '=', 'open'),
+        where.and([
+          where('outcome', '=', 'bound'),
+          where('instance_id', 'in', where.selectFrom('instances').select('instances.id').where('instances.state', '<>', 'terminated')),
+        ]),
+        where('id', 'in', where.selectFrom('removals').select('attempt_id').where('state', 'not in', ['gone', 'closed'])),
+      ]),
+    )
+    .execute()
   await tx.db
     .updateTable('instances')
-    .set((set) => ({ state: 'terminating', gave_up_at: tx.now, changed_at: tx.now, lock_fence: set('lock_fence', '+', 1), ...parked }))
+    .set((set) => ({ state: 'terminated', changed_at: tx.now, terminated_at: tx.now, lock_fence: set('lock_fence', '+', 1), ...parked }))
     .where('state', '<>', 'terminated')
     .execute()
-  await tx.db.updateTable('attempts').set({ outcome: 'abandoned', ended_at: tx.now, error: why }).where('outcome', '=', 'open').execute()
   await tx.db
     .updateTable('removals')
-    .set((set) => ({ state: 'gave-up', error: why, held_by: null, retry_at: null, lock_fence: set('lock_fence', '+', 1), ...parked }))
+    .set((set) => ({
+      state: 'closed',
+      closed_at: tx.now,
+      closed_by: by,
+      closed_reason: why,
+      held_by: null,
+      retry_at: null,
+      lock_fence: set('lock_fence', '+', 1),
+      ...parked,
+    }))
     .where('state', 'not in', ['gone', 'closed'])
     .execute()
   await tx.db.updateTable('plans').set({ state: 'dropped', settled_at: tx.now }).where('state', 'in', ['waiting', 'approved']).execute()
   await tx.db.updateTable('findings').set({ state: 'resolved', resolved_at: tx.now }).where('state', '=', 'open').execute()
 }
 
-/** The caller holds the installation's row. */
-export const forkWithin = async (tx: Tx, row: InstallationRow, place: Place): Promise<{ from: InstallationId; to: InstallationId }> => {
+/**
+ * The caller holds the installation's row.
+ * @param by whose word it is
+ */
+export const forkWithin = async (
+  tx: Tx,
+  row: InstallationRow,
+  place: Place,
+  by: string,
+): Promise<{ from: InstallationId; to: InstallationId }> => {
   const to = letterFirst(8) as InstallationId
-  await endWork(tx, `this database was forked from installation ${row.installation_id}, and this stays with that one`)
+  await endWork(tx, `this database was forked from installation ${row.installation_id}, and this stays with that one`, by)
   await updateInstallation(tx, {
     installation_id: to,
     // Tokens of the other one's leases are none of ours.

@@ -5,8 +5,9 @@
 import { sql } from 'kysely'
 import { LeaseholdError } from '../model/errors.ts'
 import { parseLabel, type ReportFilter } from '../model/report-filter.ts'
+import { hasLabel } from '../store/report-conditions.ts'
 import { listBackends } from '../store/backends.ts'
-import { listProjects } from '../store/projects.ts'
+import { findProject, listProjects } from '../store/projects.ts'
 import { listTokens } from '../store/tokens.ts'
 import type { Session } from '../store/store.ts'
 import { listedProject, type Actor } from './actor.ts'
@@ -47,6 +48,25 @@ const requireProject = async (session: Session, actor: Actor, name: string): Pro
   if (!projects.includes(name)) refuse('project', name, 'no project', projects)
 }
 
+/**
+ * A project that something is to be made in, or done to; one that is deleted takes nothing new.
+ * @throws LeaseholdError bad_request with those that there are
+ */
+export const requireLiving = async (session: Session, { project }: Pick<Actor, 'project'>, name: string): Promise<void> => {
+  const known = await findProject(session, name)
+  if (known?.deleted_at === null) return
+  const rows = (await listProjects(session)).filter((row) => project === null || row.name === project)
+  const living = rows.filter((row) => row.deleted_at === null).map((row) => row.name)
+  refuse('project', name, known === undefined ? 'no project' : 'no living project', living)
+}
+
+/** @throws LeaseholdError bad_request with those that the project has */
+export const refuseBackend = (project: string, name: string, rows: readonly { name: string }[]): never => {
+  const names = namesOf(rows.map((row) => row.name))
+  throw new LeaseholdError('bad_request', `backend: project "${project}" has no backend ${JSON.stringify(name)}; ${listed(names)}`)
+}
+
+/** Known is also what a project had. */
 const requireBackend = async (session: Session, project: string | null, name: string): Promise<void> => {
   const backends = await listBackends(session, project)
   if (backends.some((row) => row.name === name)) return
@@ -79,6 +99,29 @@ const requireOwner = async (session: Session, actor: Actor, project: string | nu
 const requireKind = (context: Pick<EngineContext, 'providers'>, name: string): void => {
   const kinds = namesOf([...context.providers.values()].flatMap((provider) => provider.kinds))
   if (!kinds.includes(name)) refuse('kind', name, 'no kind', kinds)
+}
+
+const mostLabels = 10_000
+
+/**
+ * A label that nobody has ever had would show nothing. Asked only where nothing is shown: what is shown as unknown says by itself that more may be there.
+ * @throws LeaseholdError bad_request with the values that its key has, else the keys that there are
+ */
+export const requireLabel = async (session: Session, project: string | null, text: string): Promise<void> => {
+  const label = parseLabel(text)
+  if (label === null) return
+  const mine = project === null ? sql`true` : sql`project = ${project}`
+  const had = await sql<{ one: number }>`select 1 as one from leases where ${mine} and ${hasLabel(session.dialect, sql`labels`, label)}
+    limit 1`.execute(session.db)
+  // As a finding keeps what was listed; other texts of evidence look otherwise.
+  const member = `%${`${JSON.stringify(label.key)}:${JSON.stringify(label.value)}`.replace(/[\\%_]/g, '\\$&')}%`
+  const seen = await sql<{ one: number }>`select 1 as one from findings where ${mine} and evidence like ${member} escape '\\'
+    limit 1`.execute(session.db)
+  if (had.rows.length > 0 || seen.rows.length > 0) return
+  const { rows } = await sql<{ labels: string }>`select distinct labels from leases where ${mine} limit ${mostLabels}`.execute(session.db)
+  const all = rows.flatMap((row) => Object.entries(JSON.parse(row.labels) as Record<string, string>))
+  const values = all.filter(([key]) => key === label.key).map(([key, value]) => `${key}=${value}`)
+  refuse('label', text, 'nothing with the label', namesOf(values.length > 0 ? values : all.map(([key]) => key)))
 }
 
 /**

@@ -8,7 +8,8 @@ import { isFound, isOpenRemoval } from '../model/removal.ts'
 import type { RemovalId } from '../model/ids.ts'
 import { evidenceOf, type Ended } from './ended.ts'
 import { continueRemoval } from './continue-removal.ts'
-import { event, instanceTarget, leaseTarget } from './record.ts'
+import { event, instanceTarget, leaseTarget, resourceTargets } from './record.ts'
+import { resourcesOf } from './removal-row.ts'
 
 /**
  * Opens a removal for each, unless the attempt has one open: that one wins (leases R76). One that was given up goes on as the same row, never as a second
@@ -82,14 +83,18 @@ export const openRemovals = async (tx: Tx, ended: readonly Ended[]): Promise<voi
   )
   await appendEvents(
     tx,
-    fresh.map(({ instance, lease, cause, actor }) =>
+    fresh.map(({ instance, lease, attempt, members, cause, actor }) =>
       event(
         tx,
         'removal.opened',
         { cause },
         {
           project: instance.project,
-          targets: [...(lease ? [leaseTarget(lease)] : []), instanceTarget(instance)],
+          targets: [
+            ...(lease ? [leaseTarget(lease)] : []),
+            instanceTarget(instance),
+            ...resourceTargets(instance.provider, resourcesOf({ identity: null, planned: JSON.stringify(members ?? []) }, attempt)),
+          ],
           ...(actor ? { actor } : {}),
         },
       ),

@@ -23,6 +23,16 @@ export const instanceTarget = (instance: Pick<InstanceRow, 'id' | 'name'>): Targ
   name: instance.name,
 })
 
+/** By the name that people and holds use, and by the provider's own. */
+export const resourceTargets = (provider: string, resources: readonly { location: string; nativeId: string }[]): Target[] => [
+  ...new Map(
+    resources.map(({ location, nativeId }) => {
+      const id = resourceKey(provider, location, nativeId)
+      return [id, { type: 'resource', id, name: nativeId }]
+    }),
+  ).values(),
+]
+
 /** @param now the transaction's time */
 export const event = <C extends EventCode>(
   tx: Pick<Tx, 'now'>,

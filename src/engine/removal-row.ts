@@ -4,6 +4,7 @@ import { removalFingerprintText, type Baseline, type BoundMember } from '../mode
 import type { Acknowledged, Stopped } from '../model/stopped.ts'
 import { missingKeys } from '../model/stopped.ts'
 import type { ResourceIdentity } from '../providers/contract.ts'
+import type { AttemptRow } from '../store/attempts.ts'
 import type { RemovalRow } from '../store/removals.ts'
 
 const list = (text: string | null): ResourceIdentity[] => (text === null ? [] : (JSON.parse(text) as ResourceIdentity[]))
@@ -12,6 +13,14 @@ const list = (text: string | null): ResourceIdentity[] => (text === null ? [] : 
 export const identitiesOf = (removal: Pick<RemovalRow, 'identity'>): ResourceIdentity[] => list(removal.identity)
 /** What the sweep that ordered it judged. */
 export const plannedOf = (removal: Pick<RemovalRow, 'planned'>): ResourceIdentity[] => list(removal.planned)
+/** What it is about, as far as it is known: what is bound, else what is to be, and what its attempt recorded. */
+export const resourcesOf = (
+  removal: Pick<RemovalRow, 'identity' | 'planned'>,
+  attempt?: Pick<AttemptRow, 'location' | 'native_id'>,
+): Pick<ResourceIdentity, 'location' | 'nativeId'>[] => [
+  ...(attempt === undefined || attempt.native_id === null ? [] : [{ location: attempt.location, nativeId: attempt.native_id }]),
+  ...(removal.identity === null ? plannedOf(removal) : identitiesOf(removal)),
+]
 /** Immutable ids that are proved gone, in order. */
 export const progressOf = (removal: Pick<RemovalRow, 'progress'>): string[] => JSON.parse(removal.progress) as string[]
 export const acknowledgedOf = (removal: Pick<RemovalRow, 'acknowledged'>): Acknowledged[] =>

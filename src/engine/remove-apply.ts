@@ -15,13 +15,14 @@ import { lockLeases, type LeaseRow } from '../store/leases.ts'
 import type { Tx } from '../store/store.ts'
 import type { RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
 import type { Held } from './pipeline.ts'
-import { event, leaseTarget, reportFinding, systemActor, type Target } from './record.ts'
+import { event, instanceTarget, leaseTarget, reportFinding, resourceTargets, systemActor, type Target } from './record.ts'
 import { readObstacles, type RemovalWork } from './remove-load.ts'
-import { identitiesOf, progressOf } from './removal-row.ts'
+import { identitiesOf, progressOf, resourcesOf } from './removal-row.ts'
 
 export const targetsOf = (work: RemovalWork, lease?: LeaseRow): Target[] => [
   ...(lease ? [leaseTarget(lease)] : []),
-  { type: 'instance', id: work.removal.instance_id, name: work.removal.name },
+  instanceTarget({ id: work.removal.instance_id, name: work.removal.name }),
+  ...resourceTargets(work.removal.provider, resourcesOf(work.removal, work.attempt)),
 ]
 
 /** Locks leases, instances, then removals: the order of every transaction, so that no two wait for each other. */

@@ -27,7 +27,12 @@ const noCleanup: CleanupView = {
   heldBy: null,
 }
 
-const cleanupOf = (lease: LeaseRow, instance: InstanceRow | undefined, removal: RemovalRow | undefined): CleanupView => {
+const cleanupOf = (
+  lease: LeaseRow,
+  instance: InstanceRow | undefined,
+  attempts: readonly AttemptRow[],
+  removal: RemovalRow | undefined,
+): CleanupView => {
   if (removal)
     return {
       state: cleanupState({ state: removal.state, failedAt: removal.failed_at, heldBy: removal.held_by }),
@@ -45,6 +50,9 @@ const cleanupOf = (lease: LeaseRow, instance: InstanceRow | undefined, removal: 
     }
   // No removal was needed, or none could be opened yet: the create is still being settled.
   if (isLive(lease.state) || lease.release_deletes === 0) return noCleanup
+  // A fork ended it by a person's word: nobody proved that what it made is gone, and nobody here looks.
+  const left = instance?.state === 'terminated' ? attempts.find((one) => one.outcome !== 'absent') : undefined
+  if (left) return { ...noCleanup, state: 'closed', error: left.error }
   if (instance?.state === 'terminated') return { ...noCleanup, state: 'gone', goneAt: isoOrNull(instance.terminated_at) }
   return { ...noCleanup, state: 'preparing' }
 }
@@ -66,7 +74,7 @@ export const leaseView = (
   removal: RemovalRow | undefined,
 ): LeaseView => {
   const attempt = attempts.find((one) => one.id === instance?.attempt_id) ?? attempts.at(-1)
-  const cleanup = cleanupOf(lease, instance, removal)
+  const cleanup = cleanupOf(lease, instance, attempts, removal)
   return {
     id: lease.id,
     slug: lease.slug,

@@ -31,7 +31,7 @@ const stopEverything = async (tx: Tx, row: InstallationRow, why: string, found: 
   const evidence = { place: JSON.parse(row.place ?? 'null') as Place | null, found }
   if (!(await addStop(tx, { scope: everywhere, code: 'elsewhere', why, evidence: JSON.stringify(evidence), epoch: null }))) return false
   const target = installationTarget(row.installation_id)
-  const message = `All removals are stopped: ${why}. Nothing else is. If this is the database that goes on, "leasehold installation adopt"; if the other one does, "leasehold installation fork"`
+  const message = `All removals are stopped: ${why}. Nothing else is. If this is the database that goes on, and no coordinator runs on the other one any more, "leasehold installation adopt"; if the other one does, "leasehold installation fork"`
   await appendEvents(tx, [event(tx, 'installation.stopped', { scope: everywhere, why }, { project: null, targets: [target] })])
   await reportFinding(tx, { code: 'elsewhere', project: null, scope: null, target, message, evidence })
   return true

@@ -48,7 +48,7 @@ export const eventCodes = {
   ),
   'attempt.absent': entry<{ number: number }>(
     'info',
-    (p) => `Attempt ${p.number} ended: nothing that it may have made exists, which is proved`,
+    (p) => `Attempt ${p.number} ended: it was looked for for as long as it may lag, and nothing of it was found`,
   ),
   'attempt.late': entry<{ number: number; cloudId: string }>(
     'warning',

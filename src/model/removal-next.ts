@@ -15,6 +15,8 @@ export interface RemovalStanding {
   dueAt: number | null
   /** It waits for a person to say why something is gone. */
   missing: boolean
+  /** The installation that a fork of this database left it to; null: it is held here. */
+  leftTo: string | null
   fingerprint: string
 }
 
@@ -32,6 +34,9 @@ export const isStuck = (one: RemovalStanding, now: number): boolean =>
 export const nextStep = (one: RemovalStanding, mode: SweepMode): string => {
   const close = `leasehold removal close ${one.id} --reason R`
   if (isOverRemoval(one.state)) return 'none'
+  // Whatever this database says of it, it may be in use there.
+  if (one.leftTo !== null)
+    return `nothing here: installation ${one.leftTo} has it since this database was forked; do not end it by hand. ${close} takes it off this list`
   if (one.missing)
     return `find out why it is gone; then leasehold removal acknowledge-absence ${one.id} --fingerprint ${one.fingerprint.slice(0, 12)} --reason R`
   if (one.state === 'gave-up')

@@ -9,6 +9,10 @@ export type InstallationRow = Selectable<InstallationTable>
 export const readInstallation = (session: Session): Promise<InstallationRow | undefined> =>
   session.db.selectFrom('installation').selectAll().where('id', '=', 1).executeTakeFirst()
 
+/** The installation that a fork left it to; null: what was made at `at` (ms) is held here. */
+export const leftByFork = (own: Pick<InstallationRow, 'former' | 'held_since'> | undefined, at: number): string | null =>
+  own === undefined || at >= own.held_since ? null : ((JSON.parse(own.former) as string[]).at(-1) ?? null)
+
 /** Whoever changes it, or must not see it change, holds its row. */
 export const lockInstallation = async (tx: Tx): Promise<InstallationRow> => {
   const row = await forUpdate(tx, tx.db.selectFrom('installation').selectAll().where('id', '=', 1)).executeTakeFirst()

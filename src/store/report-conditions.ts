@@ -15,7 +15,8 @@ export interface ReportConditions {
 }
 export const anyReport: ReportConditions = { owner: null, kind: null, label: null, createdUntil: null }
 
-const hasLabel = (dialect: DialectName, column: RawBuilder<unknown>, { key, value }: Label): RawBuilder<boolean> =>
+/** Does a column with a JSON object of labels have this one? */
+export const hasLabel = (dialect: DialectName, column: RawBuilder<unknown>, { key, value }: Label): RawBuilder<boolean> =>
   dialect === 'sqlite'
     ? sql<boolean>`exists (select 1 from json_each(${column}) where key = ${key} and value = ${value})`
     : sql<boolean>`coalesce(${column}::json ->> ${key} = ${value}, false)`

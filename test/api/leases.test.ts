@@ -82,10 +82,15 @@ eachStore('leases over HTTP', (open) => {
     expect(body['message']).toContain('no room left')
   })
 
-  test('a backend that the project has not is 424 backend_unavailable', async () => {
+  test('a backend or project that is not there is bad input, with those that there are', async () => {
     bench = await makeBench(await open(), { start: false })
-    const { status, body } = await bench.call('POST', '/v1/leases', { backend: 'moon' })
-    expect({ status, error: body['error'] }).toEqual({ status: 424, error: 'backend_unavailable' })
+    for (const [input, message] of [
+      [{ backend: 'moon' }, 'backend: project "default" has no backend "moon"; there is local'],
+      [{ project: 'moon' }, 'project: no project "moon" is known here; there is default'],
+    ] as const) {
+      const { status, body } = await bench.call('POST', '/v1/leases', input)
+      expect({ status, error: body['error'], message: body['message'] }).toEqual({ status: 400, error: 'bad_request', message })
+    }
   })
 
   test('the same request key answers the same lease and token: 202 while provisioning, 200 when active (leases R10)', async () => {

@@ -131,7 +131,7 @@ eachStore('sweeps over HTTP', (open) => {
 
   test('bad input is named', async () => {
     await start()
-    expect(await bench.call('POST', '/v1/sweeps', { backend: 'nope' })).toMatchObject({ status: 404, body: { error: 'not_found' } })
+    expect(await bench.call('POST', '/v1/sweeps', { backend: 'nope' })).toMatchObject({ status: 400, body: { error: 'bad_request' } })
     expect(await bench.call('POST', '/v1/sweeps', { dryrun: true })).toMatchObject({
       status: 400,
       body: { message: expect.stringContaining('did you mean "dryRun"?') },

@@ -136,19 +136,29 @@ describe('leasehold config', () => {
     expect((await box.run(['config'], { environment })).out).not.toContain('canary')
   })
 
-  it('warns of a variable that nobody reads, with the nearest name and without its value, as serve and doctor do', async () => {
+  it('warns of a variable that nobody reads, with the nearest name and without its value, as doctor does; serve refuses one that looks like a rule of what is deleted', async () => {
     const environment = { LEASEHOLD_ORPHAN_CLEANUP_MDOE: 'canary', LEASEHOLD_DATA: box.data, LEASEHOLD_URL: 'none' }
+    const { LEASEHOLD_ORPHAN_CLEANUP_MDOE: _, ...right } = environment
     const said = 'the environment variable LEASEHOLD_ORPHAN_CLEANUP_MDOE is read by nobody: is LEASEHOLD_ORPHAN_CLEANUP_MODE meant?'
     const config = await box.run(['config', '--json'], { environment })
     expect(config).toMatchObject({ status: 0, err: `leasehold: warning: ${said}\n` })
     expect(config.out).not.toContain('canary')
-    // A wrong setting stops serve here before it opens anything.
-    const serve = await box.run(['serve'], { environment: { ...environment, LEASEHOLD_ORPHAN_CLEANUP_GRACE_SECONDS: 'x' } })
-    expect(serve).toMatchObject({ status: 2, err: expect.stringContaining(`leasehold: warning: ${said}\n`) })
+    const serve = await box.run(['serve'], { environment })
+    expect(serve).toMatchObject({
+      status: 2,
+      err: expect.stringContaining(`leasehold: ${said}. It looks as if it decided what is deleted`) as string,
+    })
+    expect(serve.err).not.toContain('canary')
+    // The twin: another one is told, and no reason to refuse; a wrong setting stops serve here before it opens anything.
+    const other = { ...right, LEASEHOLD_LOG_LEVLE: 'canary', LEASEHOLD_ORPHAN_CLEANUP_GRACE_SECONDS: 'x' }
+    const warned = await box.run(['serve'], { environment: other })
+    expect(warned).toMatchObject({
+      status: 2,
+      err: expect.stringMatching(/warning: .*LEASEHOLD_LOG_LEVLE.*\n.*GRACE_SECONDS: must be/) as string,
+    })
     const checks = async (changes: Record<string, string>) =>
       JSON.parse((await box.run(['doctor', '--json'], { environment: changes })).out) as { name: string; level: string; message: string }[]
     expect((await checks(environment)).find(({ name }) => name === 'local environment')).toMatchObject({ level: 'warning', message: said })
-    const { LEASEHOLD_ORPHAN_CLEANUP_MDOE: _, ...right } = environment
     expect((await checks(right)).find(({ name }) => name === 'local environment')).toMatchObject({ level: 'ok' })
   })
 

@@ -37,12 +37,13 @@ describe('leasehold installation', () => {
     expect(status).toBe(0)
     for (const part of ['k3f9a1bc', 'inode 131', 'inode 132', 'every scope', 'not the one that was used last', 'q4w8e1, 1 retired'])
       expect(out).toContain(part)
-    expect(out).toMatch(/leasehold installation adopt --reason TEXT\n.*leasehold installation fork --reason TEXT/)
+    expect(out).toMatch(/leasehold installation adopt --original-is-stopped --reason TEXT\n.*leasehold installation fork --reason TEXT/)
     expect(JSON.parse((await box.run(['installation', '--json'])).out)).toEqual(view)
   })
 
   it.each([
     [['adopt'], '/v1/installation/adopt', { reason: 'so it is' }],
+    [['adopt', '--original-is-stopped'], '/v1/installation/adopt', { reason: 'so it is', original: 'stopped' }],
     [['fork'], '/v1/installation/fork', { reason: 'so it is' }],
     [['fork', '--always'], '/v1/installation/fork', { reason: 'so it is', when: 'always' }],
     [['rotate-key'], '/v1/installation/keys', { reason: 'so it is' }],

@@ -2,7 +2,10 @@
 import { afterEach, expect, it } from 'vitest'
 import {
   adoptInstallation,
+  closeRemoval,
   forkInstallation,
+  listInstances,
+  listRemovals,
   readAudit,
   readInstallationView,
   readStatus,
@@ -10,6 +13,7 @@ import {
   runDoctor,
 } from '../../src/engine/admin/index.ts'
 import type { Engine } from '../../src/engine/engine.ts'
+import { explainKey } from '../../src/engine/explain/index.ts'
 import { createLease, getLease, releaseLease, settledLease } from '../../src/engine/leases/index.ts'
 import { readEvents } from '../../src/store/events.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -130,7 +134,13 @@ eachStore('a copied or restored database', (_open, database) => {
     await advance(store, 700_000)
     for (const one of [lease, leaving]) await leaseWhen(engine, one.id, (view) => view.cleanup.state === 'held')
     const before = await readInstallationView(engine.context, root)
-    const after = await adoptInstallation(engine.context, root, { reason: 'the other machine is dead' })
+    // Whether a coordinator runs on the other one nobody here can see: without a person's word for it nothing goes on.
+    await expect(adoptInstallation(engine.context, root, { reason: 'the other machine is dead' })).rejects.toMatchObject({
+      code: 'bad_request',
+      message: expect.stringContaining('--original-is-stopped') as string,
+    })
+    expect(await readInstallationView(engine.context, root)).toEqual(before)
+    const after = await adoptInstallation(engine.context, root, { reason: 'the other machine is dead', original: 'stopped' })
     expect(after).toMatchObject({ installation: before.installation, epoch: before.epoch + 1, stops: [], place: before.found })
     for (const one of [lease, leaving]) await leaseWhen(engine, one.id, (view) => view.cleanup.state === 'gone')
     expect(provider.boxes.size).toBe(0)
@@ -186,6 +196,62 @@ eachStore('a copied or restored database', (_open, database) => {
     expect((await cleanup(anew, leaving)).heldBy).toContain(`it belongs to installation ${installation}`)
     expect(provider.calls.filter((call) => call.op === 'remove').map((call) => call.id)).toEqual([own.cloudID])
     expect(await openFindings(store)).toEqual([])
+  })
+
+  it('what a fork leaves behind asks for nobody here: no removal to end, no instance that is ending, no order that would be held for ever (decisions 6)', async () => {
+    const { provider, lease, leaving, store, engine } = await drill()
+    const { lease: kept } = await createLease(engine.context, ann, long)
+    await leaseWhen(engine, kept.id, (view) => view.state === 'active')
+    await releaseLease(engine.context, ann, kept.id, { delete: false })
+    const { installation } = await readInstallationView(engine.context, root)
+    // The twin: before it, one of them asks for a person.
+    expect(await listRemovals(engine.context, root, { limit: 10 })).toMatchObject([{ leaseID: leaving.id }])
+    await forkInstallation(engine.context, root, { reason: 'only for trying', when: 'stopped' })
+    await halt(engine)
+    const anew = await startOn(store, provider)
+
+    expect(await listRemovals(anew.context, root, { limit: 10 })).toEqual([])
+    expect(await listInstances(anew.context, root, { state: 'terminating', limit: 10 })).toEqual([])
+    const checks = await runDoctor(anew.context, root, null)
+    expect(checks.filter((one) => one.name.includes('removals')).map((one) => one.level)).toEqual(['ok'])
+    expect(JSON.stringify(checks)).not.toContain('by hand')
+    // Closed by a word, and never "gone": nobody proved anything.
+    for (const [one, state] of [
+      [lease, 'closed'],
+      [leaving, 'closed'],
+      [kept, 'none'],
+    ] as const)
+      expect(await cleanup(anew, one)).toMatchObject({ state, goneAt: null })
+    for (const one of [lease, leaving, kept])
+      expect(await explainKey(anew.context, root, one.id, new AbortController().signal)).toMatchObject({
+        verdict: 'foreign',
+        reason: 'foreign.former-installation',
+        heldBack: [{ what: expect.stringContaining(`it belongs to installation ${installation}`) as string }],
+        change: expect.stringMatching(/^nothing here/) as string,
+      })
+    await expect(releaseLease(anew.context, ann, kept.id, { delete: true })).rejects.toMatchObject({
+      code: 'lease_ended',
+      message: expect.stringContaining(installation) as string,
+    })
+    expect(provider.count('remove')).toBe(0)
+  })
+
+  it('what an older version left open by a fork says whose it is, and is closed by a word (decisions 6)', async () => {
+    const { leaving, store, engine } = await drill()
+    await forkInstallation(engine.context, root, { reason: 'only for trying', when: 'stopped' })
+    await store.write((tx) =>
+      tx.db
+        .updateTable('removals')
+        .set({ state: 'gave-up', closed_at: null, closed_by: null, closed_reason: null })
+        .where('lease_id', '=', leaving.id as never)
+        .execute(),
+    )
+    const [left] = await listRemovals(engine.context, root, { limit: 10 })
+    expect(left?.nextStep).toMatch(/^nothing here: installation .* do not end it by hand\. leasehold removal close rm_/)
+    const checks = await runDoctor(engine.context, root, null)
+    expect(checks.map((one) => one.name)).not.toContain('given-up removals')
+    await closeRemoval(engine.context, root, left?.id ?? '', { reason: 'it is theirs' })
+    expect(await listRemovals(engine.context, root, { limit: 10 })).toEqual([])
   })
 
   it('nobody forks a database that is no copy by mistake, and only an admin of every project decides', async () => {

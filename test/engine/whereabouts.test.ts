@@ -76,7 +76,7 @@ describe('a backup that is written over the file in place', () => {
     expect(await stops(restored)).toMatchObject([
       { code: 'elsewhere', why: expect.stringMatching(/a backup was written over it/) as string },
     ])
-    await adoptInstallation(restored.engine.context, root, { reason: 'restored after a mistake' })
+    await adoptInstallation(restored.engine.context, root, { reason: 'restored after a mistake', original: 'stopped' })
     await restored.end()
     const again = await startOn(database)
     expect(await stops(again)).toEqual([])

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { unknownVariables } from '../../src/model/environment.ts'
+import { refusedVariables, unknownVariables } from '../../src/model/environment.ts'
 import { environmentOf, settingNames } from '../../src/model/config.ts'
 import { sweepSettings, sweepVariables } from '../../src/model/sweep-settings.ts'
 
@@ -7,15 +7,27 @@ const unknown = (environment: Record<string, string>) => unknownVariables(enviro
 
 describe('a variable that nobody reads', () => {
   it.each([
-    ['LEASEHOLD_ORPHAN_CLEANUP_MDOE', 'LEASEHOLD_ORPHAN_CLEANUP_MODE'],
-    ['LEASEHOLD_ORPHAN_CLEAN_UP_MODE', 'LEASEHOLD_ORPHAN_CLEANUP_MODE'],
-    ['LEASEHOLD_PROCES_ORPHAN_SWEEP_DELETE', 'LEASEHOLD_PROCESS_ORPHAN_SWEEP_DELETE'],
-    ['LEASEHOLD_MY_CLOUD_ORPHAN_SWEEP_DELET', 'LEASEHOLD_MY_CLOUD_ORPHAN_SWEEP_DELETE'],
-    ['LEASEHOLD_LIMIT_PER_SWEPT', 'LEASEHOLD_LIMIT_PER_SWEEP'],
-    ['LEASEHOLD_TOKENS', 'LEASEHOLD_TOKEN'],
-    ['LEASEHOLD_SOMETHING_ELSE_ALTOGETHER', null],
-  ])('%s is told with the nearest known name', (name, nearest) => {
-    expect(unknown({ [name]: 'secret' })).toEqual([{ name, nearest }])
+    ['LEASEHOLD_ORPHAN_CLEANUP_MDOE', 'LEASEHOLD_ORPHAN_CLEANUP_MODE', true],
+    ['LEASEHOLD_ORPHAN_CLEAN_UP_MODE', 'LEASEHOLD_ORPHAN_CLEANUP_MODE', true],
+    ['LEASEHOLD_PROCES_ORPHAN_SWEEP_DELETE', 'LEASEHOLD_PROCESS_ORPHAN_SWEEP_DELETE', true],
+    ['LEASEHOLD_MY_CLOUD_ORPHAN_SWEEP_DELET', 'LEASEHOLD_MY_CLOUD_ORPHAN_SWEEP_DELETE', true],
+    ['LEASEHOLD_LIMIT_PER_SWEPT', 'LEASEHOLD_LIMIT_PER_SWEEP', true],
+    ['LEASEHOLD_FOR_EYES', 'LEASEHOLD_FOUR_EYES', true],
+    ['LEASEHOLD_LIMTI_PER_DAY', 'LEASEHOLD_LIMIT_PER_DAY', true],
+    ['LEASEHOLD_FREEZE', null, true],
+    ['LEASEHOLD_TOKENS', 'LEASEHOLD_TOKEN', false],
+    ['LEASEHOLD_MAX_LEASES_PER_PROJETC', 'LEASEHOLD_MAX_LEASES_PER_PROJECT', false],
+    ['LEASEHOLD_SOMETHING_ELSE_ALTOGETHER', null, false],
+  ])('%s is told with the nearest known name, and stops a start where it looks like a rule of what is deleted', (name, nearest, safety) => {
+    const told = unknown({ [name]: 'secret' })
+    expect(told).toEqual([{ name, nearest, safety }])
+    const refused = refusedVariables(told)
+    if (safety) expect(refused).toContain(name)
+    else expect(refused).toBeNull()
+  })
+
+  it('the settings of a provider that this program does not have concern nothing here, and stop no start', () => {
+    expect(unknown({ LEASEHOLD_DIGITALOCEAN_ORPHAN_SWEEP_GRACE_SECONDS: '60' }).map((one) => one.safety)).toEqual([false])
   })
 
   it('whatever is read, empty, of a box, of our tests, or not ours is none', () => {

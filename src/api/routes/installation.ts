@@ -1,7 +1,7 @@
 /** Which installation this database is, and a person's word on which database is the true one. */
 import { adoptInstallation, forkInstallation, readInstallationView, rotateKey } from '../../engine/admin/index.ts'
 import { answers, type Api, type Wiring } from '../app.ts'
-import { forkBody, Installation, reasonBody } from '../schemas/installation.ts'
+import { adoptBody, forkBody, Installation, reasonBody } from '../schemas/installation.ts'
 import { answer, nothing, ref } from '../schemas/kinds.ts'
 
 export const installationRoutes = (app: Api, { context }: Wiring): void => {
@@ -28,7 +28,7 @@ export const installationRoutes = (app: Api, { context }: Wiring): void => {
         summary: 'Go on with this database',
         tags,
         querystring: nothing,
-        body: reasonBody,
+        body: adoptBody,
         response,
       },
     },

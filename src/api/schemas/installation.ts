@@ -32,6 +32,15 @@ export const installationComponents = [Stop, Key, Installation]
 
 const reason = () => text({ minLength: 1, maxLength: 500, description: 'Why; kept in the audit.' })
 export const reasonBody = closed({ reason: reason() })
+export const adoptBody = closed({
+  reason: reason(),
+  original: may(
+    oneOf(['stopped'], {
+      description:
+        'That no coordinator runs on the other database any more: two with one identity may both delete what the other one holds. Without it nothing is adopted.',
+    }),
+  ),
+})
 export const forkBody = closed({
   reason: reason(),
   when: may(oneOf(['stopped', 'always'], { description: 'Missing or `stopped`: only while removals are stopped.' })),

@@ -4,6 +4,7 @@ import { circuitOpenUntil } from '../../model/sweep.ts'
 import type { CircuitView, SweepModeView, TroubleView } from '../../model/wire.ts'
 import { listBackends } from '../../store/backends.ts'
 import { listCircuits } from '../../store/circuits.ts'
+import { readInstallation } from '../../store/installation.ts'
 import type { Session } from '../../store/store.ts'
 import type { Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
@@ -31,6 +32,9 @@ export const sweepModes = async (session: Session, context: EngineContext, { pro
   })
 }
 
+/** What a fork left to another installation is nobody's trouble here. */
+const ownSince = async (session: Session): Promise<number> => (await readInstallation(session))?.held_since ?? 0
+
 /** Removals that failed and are tried on, and those that were given up: newest failure first. */
 export const troubles = async (session: Session, project: string | null): Promise<TroubleView[]> => {
   const rows = await session.db
@@ -39,6 +43,7 @@ export const troubles = async (session: Session, project: string | null): Promis
     .where((where) =>
       where.or([where('state', '=', 'gave-up'), where.and([where('state', 'not in', ['gone', 'closed']), where('failures', '>', 0)])]),
     )
+    .where('opened_at', '>=', await ownSince(session))
     .$if(project !== null, (query) => query.where('project', '=', project as string))
     .orderBy('failed_at', 'desc')
     .orderBy('id')
@@ -63,10 +68,12 @@ export const countTroubles = async (
   project: string | null,
   failures: number,
 ): Promise<{ failing: number; gaveUp: number }> => {
+  const since = await ownSince(session)
   const count = async (condition: 'failing' | 'gave-up'): Promise<number> => {
     const row = await session.db
       .selectFrom('removals')
       .select((select) => select.fn.countAll().as('n'))
+      .where('opened_at', '>=', since)
       .$if(condition === 'gave-up', (query) => query.where('state', '=', 'gave-up'))
       .$if(condition === 'failing', (query) =>
         query.where('state', 'not in', ['gone', 'gave-up', 'closed']).where('failures', '>=', failures),

@@ -7,13 +7,11 @@ import type { Provider, ScopeOutcome } from '../../providers/contract.ts'
 import { findBackend, insertBackend, listBackends as list, markBackendDeleted, type BackendRow } from '../../store/backends.ts'
 import { forUpdate } from '../../store/bulk.ts'
 import { appendEvents } from '../../store/events.ts'
-import { findProject } from '../../store/projects.ts'
 import { rememberScope } from '../../store/scopes.ts'
-import type { Tx } from '../../store/store.ts'
 import { projectFor, requireAdmin, requireFull, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { event } from '../record.ts'
-import { requireKnown } from '../known.ts'
+import { requireKnown, requireLiving } from '../known.ts'
 import { iso, isoOrNull } from '../views.ts'
 import { checkName } from './projects.ts'
 
@@ -76,11 +74,6 @@ const scopeOf = (provider: Provider, config: Record<string, unknown>): Promise<S
     (signal) => provider.scope(config, { signal }),
   ).catch((error: unknown) => ({ kind: 'unknown', error: errorText(error) }))
 
-const requireProject = async (tx: Tx, name: string): Promise<void> => {
-  const known = await findProject(tx, name)
-  if (!known || known.deleted_at !== null) throw new LeaseholdError('not_found', `project "${name}" does not exist or is deleted`)
-}
-
 /** @throws LeaseholdError forbidden, bad_request, not_found, already_exists, backend_unavailable when the account can't be read */
 export const addBackend = async (context: EngineContext, actor: Actor, input: BackendInput): Promise<BackendView> => {
   requireAdmin(actor)
@@ -92,10 +85,10 @@ export const addBackend = async (context: EngineContext, actor: Actor, input: Ba
   if (answer.kind === 'unknown')
     throw new LeaseholdError(
       'backend_unavailable',
-      `the account behind backend "${input.name}" can't be read, so nothing was added: ${errorText(answer.error)}`,
+      `the account behind backend "${input.name}" can't be read, so nothing was added: ${errorText(answer.error)}. Mend its credentials, its network or --set, and add it again`,
     )
   const row = await context.store.write(async (tx) => {
-    await requireProject(tx, project)
+    await requireLiving(tx, actor, project)
     const isDefault = input.isDefault ?? !(await list(tx, project)).some((one) => one.is_default === 1)
     // The name is looked up first: taking a default away from another backend for one that is then refused would be a change.
     if (await findBackend(tx, project, input.name))
@@ -139,7 +132,10 @@ export const deleteBackend = async (context: EngineContext, actor: Actor, name: 
       tx,
       tx.db.selectFrom('backends').selectAll().where('project', '=', project).where('name', '=', name),
     ).executeTakeFirst()
-    if (!known) throw new LeaseholdError('not_found', `project "${project}" has no backend "${name}"`)
+    if (!known) {
+      if (named !== undefined) await requireKnown(context, tx, actor, { project })
+      throw new LeaseholdError('not_found', `project "${project}" has no backend "${name}"; "leasehold backend list" shows all`)
+    }
     if (known.deleted_at !== null) return known
     const live = await tx.db
       .selectFrom('leases')

@@ -8,7 +8,7 @@ import { requireFull, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { judgementOf, providerOfTarget } from '../explain/judged.ts'
 import { quarantineOf } from '../sweep/findings.ts'
-import { requireKnown } from '../known.ts'
+import { requireKnown, requireLabel } from '../known.ts'
 import { conditionsOf, marked } from '../report-marks.ts'
 import { iso, isoOrNull } from '../views.ts'
 import { findingFacts, nothingKnown } from './finding-facts.ts'
@@ -75,6 +75,8 @@ export const listFindings = async (context: EngineContext, actor: Actor, input: 
     const filter = { project, state, codes: code, backend, firstSeenUntil, limit }
     const plain = input.owner === undefined && input.kind === undefined && input.label === undefined
     if (plain) return (await list(session, filter)).map((row) => findingView(context, row))
-    return (await fitting(session, filter, input)).map(({ row, shown }) => marked(findingView(context, row), shown))
+    const found = await fitting(session, filter, input)
+    if (found.length === 0 && input.label !== undefined) await requireLabel(session, project, input.label)
+    return found.map(({ row, shown }) => marked(findingView(context, row), shown))
   })
 }

@@ -76,7 +76,12 @@ export const removeFreeze = async (context: EngineContext, actor: Actor, scope: 
     const frozen = (await list(tx)).find((one) => one.scope === scope)
     await requireFreezable(tx, actor, scope)
     if (!frozen)
-      throw new LeaseholdError('not_found', scope === everyScope ? 'there is no freeze of every scope' : `scope "${scope}" is not frozen`)
+      throw new LeaseholdError(
+        'not_found',
+        scope === everyScope
+          ? 'there is no freeze of every scope'
+          : `scope "${scope}" is not frozen; "leasehold freeze --list" shows what is`,
+      )
     await unfreeze(tx, scope)
     await appendEvents(tx, [
       event(tx, 'freeze.removed', { scope }, { project: actor.project, actor: actor.name, targets: [target(scope)] }),

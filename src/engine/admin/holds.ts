@@ -13,6 +13,7 @@ import type { EngineContext } from '../context.ts'
 import { resolveLease } from '../leases/index.ts'
 import { event, type Target } from '../record.ts'
 import { iso, isoOrNull } from '../views.ts'
+import { ownersOf } from './hold-owner.ts'
 import { parseResourceName, requirePlace, wasSeen } from './hold-places.ts'
 import { auditOperator } from './operator-audit.ts'
 import { requireScope } from './scopes.ts'
@@ -44,26 +45,20 @@ interface Found {
   project: string | null
 }
 const notFound = (input: HoldInput): LeaseholdError =>
-  new LeaseholdError('not_found', `no ${input.targetType} "${input.targetID}" is visible to this token`)
+  new LeaseholdError(
+    'not_found',
+    `no ${input.targetType} "${input.targetID}" is visible to this token; "leasehold explain ${input.targetID}" says what the name means here`,
+  )
 
-/** An operator of one project holds only what that project made: a hold works whoever asks for the removal. */
-const resourceOf = async (tx: Tx, actor: Actor, input: HoldInput): Promise<Found> => {
-  const { provider, location, nativeId } = parseResourceName(input.targetID)
-  const owners = await tx.db
-    .selectFrom('attempts')
-    .innerJoin('instances', 'instances.id', 'attempts.instance_id')
-    .select('attempts.project')
-    .distinct()
-    .where('attempts.native_id', '=', nativeId)
-    .where('attempts.location', '=', location)
-    .where('instances.provider', '=', provider)
-    .execute()
+/** An operator of one project holds only what that project made, and what was made with it: a hold works whoever asks for the removal. */
+const resourceOf = (actor: Actor, input: HoldInput, owners: readonly string[]): Found => {
   const [owner] = owners
-  if (actor.project !== null && (owners.length !== 1 || owner?.project !== actor.project)) throw notFound(input)
-  return { id: input.targetID, name: input.targetID, project: owners.length === 1 && owner ? owner.project : null }
+  if (actor.project !== null && (owners.length !== 1 || owner !== actor.project)) throw notFound(input)
+  return { id: input.targetID, name: input.targetID, project: owners.length === 1 && owner !== undefined ? owner : null }
 }
 
-const targetOf = async (tx: Tx, actor: Actor, input: HoldInput): Promise<Found> => {
+/** @param owners of a resource */
+const targetOf = async (tx: Tx, actor: Actor, input: HoldInput, owners: readonly string[]): Promise<Found> => {
   switch (input.targetType) {
     case 'lease': {
       const lease = await resolveLease(tx, actor, input.targetID, tx.now)
@@ -83,7 +78,7 @@ const targetOf = async (tx: Tx, actor: Actor, input: HoldInput): Promise<Found> 
       await requireScope(tx, actor, input.targetID)
       return { id: input.targetID, name: input.targetID, project: actor.project }
     case 'resource':
-      return resourceOf(tx, actor, input)
+      return resourceOf(actor, input, owners)
   }
 }
 
@@ -106,8 +101,9 @@ export const addHold = async (context: EngineContext, actor: Actor, input: HoldI
   const name = input.targetType === 'resource' ? parseResourceName(input.targetID) : null
   // Those of one project hold only what it made: they are not told of places of others.
   if (name !== null && actor.project === null) await requirePlace(context, name)
+  const owners = name === null ? [] : await ownersOf(context, actor, input.targetID, name)
   const { row, seen } = await context.store.write(async (tx) => {
-    const target = await targetOf(tx, actor, input)
+    const target = await targetOf(tx, actor, input, owners)
     const until = input.durationSeconds == null ? null : tx.now + input.durationSeconds * 1000
     const hold = await insertHold(tx, {
       id: `hd_${uuidv7Hex(tx.now)}`,
@@ -133,7 +129,7 @@ export const addHold = async (context: EngineContext, actor: Actor, input: HoldI
       { project: hold.project, scope },
       { action: 'hold.add', hold: hold.id, targetType: hold.target_type, targetID: hold.target_id, reason, until: isoOrNull(until) },
     )
-    return { row: hold, seen: name === null || (await wasSeen(tx, input.targetID, name)) }
+    return { row: hold, seen: name === null || owners.length > 0 || (await wasSeen(tx, input.targetID, name)) }
   })
   return { ...holdView(row), ...(seen ? {} : { warning: notSeenYet(row.target_id) }) }
 }
@@ -154,7 +150,8 @@ export const removeHold = async (context: EngineContext, actor: Actor, id: strin
   const row = await context.store.write(async (tx) => {
     const hold = await holdById(tx, id)
     const visible = hold !== undefined && (actor.project === null || hold.project === actor.project)
-    if (!visible) throw new LeaseholdError('not_found', `no hold "${id}" is visible to this token`)
+    if (!visible)
+      throw new LeaseholdError('not_found', `no hold "${id}" is visible to this token; "leasehold hold list" shows those that are`)
     if (hold.removed_at !== null) return hold
     await remove(tx, id, actor.name)
     await appendEvents(tx, [

@@ -65,11 +65,23 @@ const reasonOf = (text: string): string => {
 const notStopped = (what: string): LeaseholdError =>
   new LeaseholdError('not_stopped', `no removal is stopped, so there is nothing to ${what}: this database is not known to be a copy`)
 
+const unconfirmed = (): LeaseholdError =>
+  new LeaseholdError(
+    'bad_request',
+    'original: two coordinators with one identity may both delete what the other one holds. Make sure that none runs on the other database any more, ' +
+      'then say so: --original-is-stopped, or "original": "stopped"; if one is to go on there, fork this database instead',
+  )
+
 /**
  * This is the database that goes on: it lives here from now on, in an epoch newer than any that was seen.
+ * @param input.original a person's word that no coordinator runs on the other database; nothing here could look
  * @throws LeaseholdError forbidden, bad_request, not_stopped
  */
-export const adoptInstallation = async (context: EngineContext, actor: Actor, input: { reason: string }): Promise<InstallationView> => {
+export const adoptInstallation = async (
+  context: EngineContext,
+  actor: Actor,
+  input: { reason: string; original?: 'stopped' },
+): Promise<InstallationView> => {
   requireGlobalAdmin(actor)
   const reason = reasonOf(input.reason)
   const { place, beside } = await context.store.read(async (session) => ({
@@ -80,6 +92,7 @@ export const adoptInstallation = async (context: EngineContext, actor: Actor, in
     const row = await lockInstallation(tx)
     const stops = await endStops(tx)
     if (stops.length === 0) throw notStopped('adopt')
+    if (input.original !== 'stopped') throw unconfirmed()
     const epoch = Math.max(row.epoch, ...stops.map((stop) => stop.epoch ?? 0)) + 1
     // What stands beside the file was written by a newer state of it: from here on this one is the newest.
     const mark = Math.max(row.mark, beside?.mark ?? 0) + 1
@@ -123,7 +136,7 @@ export const forkInstallation = async (
     const row = await lockInstallation(tx)
     const stops = await listStops(tx)
     if (stops.length === 0 && input.when === 'stopped') throw notStopped('fork from')
-    const { from, to } = await forkWithin(tx, row, place)
+    const { from, to } = await forkWithin(tx, row, place, actor.name)
     const targets = [installationTarget(to), installationTarget(from)]
     await appendEvents(tx, [event(tx, 'installation.forked', { from, to, reason }, { project: null, actor: actor.name, targets })])
     const body = { action: 'installation-fork', from, to, reason, stops: stops.map(stopView) }

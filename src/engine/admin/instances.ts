@@ -6,7 +6,7 @@ import { boundKinds, findInstance, listInstances as list } from '../../store/ins
 import { leasesByIds, type LeaseRow } from '../../store/leases.ts'
 import { requireFull, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
-import { requireKnown } from '../known.ts'
+import { requireKnown, requireLabel } from '../known.ts'
 import { conditionsOf, marked } from '../report-marks.ts'
 import { instanceViews } from '../views.ts'
 
@@ -22,6 +22,7 @@ export const listInstances = async (
     const project = await requireKnown(context, session, actor, input)
     const rows = await list(session, { project, state: input.state ?? null, report: conditionsOf(input, now), limit: input.limit })
     const views = await instanceViews(session, rows)
+    if (rows.length === 0 && input.label !== undefined) await requireLabel(session, project, input.label)
     if (input.owner === undefined && input.kind === undefined && input.label === undefined) return views
     const kinds = await boundKinds(
       session,
@@ -52,7 +53,8 @@ export const getInstance = async (context: EngineContext, actor: Actor, key: str
   requireFull(actor)
   return context.store.read(async (session) => {
     const row = await findInstance(session, key)
-    if (!row || !seesProject(actor, row.project)) throw new LeaseholdError('not_found', `no instance "${key}" is visible to this token`)
+    if (!row || !seesProject(actor, row.project))
+      throw new LeaseholdError('not_found', `no instance "${key}" is visible to this token; "leasehold instances" lists those that are`)
     return (await instanceViews(session, [row]))[0] as InstanceView
   })
 }

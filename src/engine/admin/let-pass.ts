@@ -2,10 +2,11 @@
 import { countsText, type Expectation, type LetPass } from '../../model/inventory.ts'
 import { LeaseholdError } from '../../model/errors.ts'
 import { appendEvents } from '../../store/events.ts'
-import { findBackend } from '../../store/backends.ts'
+import { findBackend, listBackends } from '../../store/backends.ts'
 import { findingsAbout } from '../../store/findings.ts'
 import { projectFor, requireOperator, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
+import { refuseBackend } from '../known.ts'
 import { event } from '../record.ts'
 import { auditOperator } from './operator-audit.ts'
 
@@ -26,7 +27,7 @@ export const letCountsPass = async (context: EngineContext, actor: Actor, input:
   const project = projectFor(actor, input.project)
   await context.store.write(async (tx) => {
     const backend = await findBackend(tx, project, input.backend)
-    if (!backend) throw new LeaseholdError('not_found', `project "${project}" has no backend "${input.backend}"`)
+    if (!backend) return refuseBackend(project, input.backend, await listBackends(tx, project))
     const id = `${project}/${backend.name}`
     const finding = (await findingsAbout(tx, 'backend', id)).findLast((row) => row.code === 'counts-implausible' && row.state === 'open')
     if (!finding)

@@ -63,7 +63,7 @@ export const deleteProject = async (context: EngineContext, actor: Actor, name: 
   requireGlobalAdmin(actor)
   return context.store.write(async (tx) => {
     const known = await forUpdate(tx, tx.db.selectFrom('projects').selectAll().where('name', '=', name)).executeTakeFirst()
-    if (!known) throw new LeaseholdError('not_found', `project "${name}" does not exist`)
+    if (!known) throw new LeaseholdError('not_found', `project "${name}" does not exist; "leasehold project list" lists those that do`)
     if (known.deleted_at !== null) return viewOf(tx, name)
     if (name === defaultProject)
       throw new LeaseholdError('in_use', `project "${name}" can't be deleted: requests that name no project go there`)

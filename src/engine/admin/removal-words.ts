@@ -2,8 +2,10 @@
 import { LeaseholdError } from '../../model/errors.ts'
 import { isLive } from '../../model/lease.ts'
 import { isOverRemoval } from '../../model/removal.ts'
+import { isLeftByFork } from '../../model/stop.ts'
 import { missingText, type Acknowledged } from '../../model/stopped.ts'
 import type { RemovalView } from '../../model/wire-removals.ts'
+import { rowsIn } from '../../store/bulk.ts'
 import { unlocked } from '../../store/due.ts'
 import { appendEvents } from '../../store/events.ts'
 import { lockInstances } from '../../store/instances.ts'
@@ -13,9 +15,9 @@ import { lockRemoval, removalsByIds, type RemovalRow } from '../../store/removal
 import type { Tx } from '../../store/store.ts'
 import { requireApprover, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
-import { event, instanceTarget, leaseTarget } from '../record.ts'
+import { event, instanceTarget, leaseTarget, resourceTargets } from '../record.ts'
 import { resolveWaiting } from '../resolve-waiting.ts'
-import { acknowledgedOf, fingerprintOf, identitiesOf, progressOf, stoppedOf } from '../removal-row.ts'
+import { acknowledgedOf, fingerprintOf, identitiesOf, progressOf, resourcesOf, stoppedOf } from '../removal-row.ts'
 import { auditOperator } from './operator-audit.ts'
 import { getRemoval, removalNotFound } from './removals.ts'
 
@@ -39,7 +41,9 @@ const lockAll = async (tx: Tx, actor: Actor, id: string): Promise<Locked> => {
   await lockInstances(tx, [known.instance_id])
   const row = await lockRemoval(tx, id)
   if (!row) throw removalNotFound(id)
-  const targets = [...(lease ? [leaseTarget(lease)] : []), instanceTarget({ id: row.instance_id, name: row.name })]
+  const [attempt] = await rowsIn(tx, 'attempts', 'id', [row.attempt_id])
+  const about = resourceTargets(row.provider, resourcesOf(row, attempt))
+  const targets = [...(lease ? [leaseTarget(lease)] : []), instanceTarget({ id: row.instance_id, name: row.name }), ...about]
   return { row, lease, targets }
 }
 
@@ -79,7 +83,10 @@ export const acknowledgeAbsence = async (
     const { row: removal, targets } = await lockAll(tx, actor, id)
     const stopped = stoppedOf(removal)
     if (stopped === null || isOverRemoval(removal.state))
-      throw new LeaseholdError('removal_not_stopped', `removal ${id} does not wait for anybody to say why something of it is gone`)
+      throw new LeaseholdError(
+        'removal_not_stopped',
+        `removal ${id} does not wait for anybody to say why something of it is gone; "leasehold removal show ${id}" says what comes next`,
+      )
     requireSame(removal, input.fingerprint)
     const said = stopped.missing.map((one): Acknowledged => ({ ...one, by: actor.name, reason, at: tx.now }))
     await tx.db
@@ -121,7 +128,8 @@ export const acknowledgeAbsence = async (
 
 /** May it be given up for good? What is still tried is not: it would go on at the provider. */
 const requireIdle = (row: RemovalRow): void => {
-  if (row.state === 'gave-up' || (!isOverRemoval(row.state) && row.due_at === null)) return
+  const left = isLeftByFork(row.held_by ?? '')
+  if (row.state === 'gave-up' || (!isOverRemoval(row.state) && (row.due_at === null || left))) return
   const why = isOverRemoval(row.state) ? `is ${row.state}` : 'is still tried by itself'
   throw new LeaseholdError('removal_not_stopped', `removal ${row.id} ${why}: only what was given up, or waits for a person, can be closed`)
 }

@@ -1,17 +1,20 @@
 /** Removals as operators see them: how far each is, what is stuck, and what comes next. */
 import { isStuck, nextStep, type RemovalStanding } from '../../model/removal-next.ts'
 import { LeaseholdError } from '../../model/errors.ts'
+import { isLeftByFork } from '../../model/stop.ts'
 import { missingText } from '../../model/stopped.ts'
 import type { RemovalView } from '../../model/wire-removals.ts'
 import { rowsIn } from '../../store/bulk.ts'
+import { leftByFork, readInstallation, type InstallationRow } from '../../store/installation.ts'
 import type { LeaseRow } from '../../store/leases.ts'
 import { removalsByIds, unfinishedRemovals, type RemovalRow } from '../../store/removals.ts'
-import { listedProject, requireFull, seesProject, type Actor } from '../actor.ts'
+import { requireFull, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
+import { requireKnown } from '../known.ts'
 import { fingerprintOf, identitiesOf, plannedOf, progressOf, stoppedOf } from '../removal-row.ts'
 import { iso, isoOrNull } from '../views.ts'
 
-const standingOf = (row: RemovalRow): RemovalStanding => ({
+const standingOf = (row: RemovalRow, own: InstallationRow | undefined): RemovalStanding => ({
   id: row.id,
   state: row.state,
   cause: row.cause,
@@ -21,6 +24,7 @@ const standingOf = (row: RemovalRow): RemovalStanding => ({
   heldBy: row.held_by,
   dueAt: row.due_at,
   missing: row.stopped !== null,
+  leftTo: leftByFork(own, row.opened_at) ?? (isLeftByFork(row.held_by ?? '') ? leftByFork(own, 0) : null),
   fingerprint: fingerprintOf(row),
 })
 
@@ -37,8 +41,14 @@ const membersOf = (row: RemovalRow): RemovalView['members'] => {
   }))
 }
 
-const view = (context: EngineContext, row: RemovalRow, lease: LeaseRow | undefined, now: number): RemovalView => {
-  const standing = standingOf(row)
+const view = (
+  context: EngineContext,
+  row: RemovalRow,
+  lease: LeaseRow | undefined,
+  own: InstallationRow | undefined,
+  now: number,
+): RemovalView => {
+  const standing = standingOf(row, own)
   return {
     id: row.id,
     state: row.state,
@@ -78,10 +88,11 @@ export const listRemovals = async (
   input: { project?: string; stuck?: boolean; limit: number },
 ): Promise<RemovalView[]> => {
   requireFull(actor)
-  const project = listedProject(actor, input.project)
   const now = await context.store.now()
   const views = await context.store.read(async (session) => {
+    const project = await requireKnown(context, session, actor, { project: input.project })
     const rows = await unfinishedRemovals(session, project)
+    const own = await readInstallation(session)
     const leases = new Map(
       (
         await rowsIn(
@@ -92,7 +103,7 @@ export const listRemovals = async (
         )
       ).map((row) => [row.id, row]),
     )
-    return rows.map((row) => view(context, row, row.lease_id === null ? undefined : leases.get(row.lease_id), now))
+    return rows.map((row) => view(context, row, row.lease_id === null ? undefined : leases.get(row.lease_id), own, now))
   })
   return views
     .filter((one) => input.stuck !== true || one.stuck)
@@ -111,6 +122,6 @@ export const getRemoval = async (context: EngineContext, actor: Actor, id: strin
     const [row] = await removalsByIds(session, [id])
     if (!row || !seesProject(actor, row.project)) throw removalNotFound(id)
     const [lease] = row.lease_id === null ? [] : await rowsIn(session, 'leases', 'id', [row.lease_id])
-    return view(context, row, lease, now)
+    return view(context, row, lease, await readInstallation(session), now)
   })
 }

@@ -1,16 +1,15 @@
 /** Sweeps on demand and their certificates: asked for, tried dry, read (orphans R28, R76-R79). */
 import { LeaseholdError } from '../../model/errors.ts'
 import type { SweepOrphanView, SweepView } from '../../model/wire.ts'
-import { findBackend, listBackends, type BackendRow } from '../../store/backends.ts'
+import { listBackends, type BackendRow } from '../../store/backends.ts'
 import { enrol } from '../../store/cleanups.ts'
 import { wakeRow } from '../../store/due.ts'
 import { listFindings } from '../../store/findings.ts'
-import { findProject } from '../../store/projects.ts'
 import { listSweeps as list, sweepById, type SweepRow } from '../../store/sweeps.ts'
 import type { Session, Tx } from '../../store/store.ts'
 import { projectFor, requireFull, requireOperator, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
-import { requireKnown } from '../known.ts'
+import { refuseBackend, requireKnown } from '../known.ts'
 import { standingOf, subjectsOf } from '../explain/judged.ts'
 import { dryRun } from '../sweep/dry-run.ts'
 import { unenrolledWork, type SweepWork } from '../sweep/load.ts'
@@ -42,20 +41,19 @@ const obstacleOf = (context: EngineContext, backend: BackendRow): string | null 
 
 /**
  * The backends that are meant, also those that drain (orphans U7).
- * @throws LeaseholdError not_found; sweep_disabled when the one that is named, or every one, can't be swept
+ * @throws LeaseholdError bad_request for one that is not there, not_found where there is none; sweep_disabled when the one that is named, or every one, can't be swept
  */
 export const backendsFor = async (context: EngineContext, actor: Actor, input: SweepInput): Promise<BackendRow[]> => {
   const project = projectFor(actor, input.project)
   const backends = await context.store.read(async (session) => {
-    if (!(await findProject(session, project))) throw new LeaseholdError('not_found', `project "${project}" does not exist`)
-    if (input.backend === undefined) return listBackends(session, project)
-    return [await findBackend(session, project, input.backend)].filter((one) => one !== undefined)
+    // What is deleted is still swept, until it has drained.
+    await requireKnown(context, session, actor, { project })
+    const all = await listBackends(session, project)
+    if (input.backend === undefined) return all
+    const named = all.filter((one) => one.name === input.backend)
+    return named.length > 0 ? named : refuseBackend(project, input.backend, all)
   })
-  if (backends.length === 0)
-    throw new LeaseholdError(
-      'not_found',
-      input.backend === undefined ? `project "${project}" has no backend` : `project "${project}" has no backend "${input.backend}"`,
-    )
+  if (backends.length === 0) throw new LeaseholdError('not_found', `project "${project}" has no backend; "leasehold backend add" makes one`)
   const able = backends.filter((one) => obstacleOf(context, one) === null)
   if (able.length === 0)
     throw new LeaseholdError(
@@ -200,7 +198,8 @@ export const getSweep = async (context: EngineContext, actor: Actor, id: string)
   requireFull(actor)
   return context.store.read(async (session) => {
     const row = await sweepById(session, id)
-    if (!row || !seesProject(actor, row.project)) throw new LeaseholdError('not_found', `no sweep "${id}" is visible to this token`)
+    if (!row || !seesProject(actor, row.project))
+      throw new LeaseholdError('not_found', `no sweep "${id}" is visible to this token; "leasehold sweeps" lists those that are`)
     return sweepRowView(row, (await providersOf(session, [row]))(row))
   })
 }

@@ -5,13 +5,12 @@ import { LeaseholdError } from '../../model/errors.ts'
 import type { Role, TokenView } from '../../model/wire.ts'
 import { forUpdate } from '../../store/bulk.ts'
 import { appendEvents } from '../../store/events.ts'
-import { findProject } from '../../store/projects.ts'
 import { insertToken, listTokens as list, revokeToken as revoke, tokenById, type TokenRow } from '../../store/tokens.ts'
 import type { Tx } from '../../store/store.ts'
 import { projectFor, requireAdmin, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { event } from '../record.ts'
-import { requireKnown } from '../known.ts'
+import { requireKnown, requireLiving } from '../known.ts'
 import { iso, isoOrNull } from '../views.ts'
 
 export const tokenPrefix = 'lhx_'
@@ -90,10 +89,7 @@ export const createToken = async (
   checkInput(input)
   const project = input.project == null ? actor.project : projectFor(actor, input.project)
   const { row, secret } = await context.store.write(async (tx) => {
-    if (project !== null) {
-      const known = await findProject(tx, project)
-      if (!known || known.deleted_at !== null) throw new LeaseholdError('not_found', `project "${project}" does not exist or is deleted`)
-    }
+    if (project !== null) await requireLiving(tx, actor, project)
     return makeToken(tx, actor.name, { ...input, project })
   })
   return { token: tokenView(row), secret }
@@ -126,7 +122,8 @@ export const revokeToken = async (context: EngineContext, actor: Actor, id: stri
   const row = await context.store.write(async (tx) => {
     const known = await tokenById(tx, id)
     const visible = known !== undefined && (actor.project === null || (known.project !== null && seesProject(actor, known.project)))
-    if (!visible) throw new LeaseholdError('not_found', `no token "${id}" is visible to this token`)
+    if (!visible)
+      throw new LeaseholdError('not_found', `no token "${id}" is visible to this token; "leasehold token list" lists those that are`)
     if (known.revoked_at !== null) return known
     await refuseTheLast(tx, known)
     const targets = [{ type: 'token', id: known.id, name: known.name }]

@@ -3,13 +3,14 @@ import { stuckAt } from '../../model/evidence.ts'
 import type { HeldBack } from '../../model/explain.ts'
 import { isLive } from '../../model/lease.ts'
 import type { SweepMode } from '../../model/sweep-settings.ts'
+import { verdictReasons } from '../../model/verdict-reasons.ts'
 import type { AttemptRow } from '../../store/attempts.ts'
 import type { FreezeRow, HoldRow } from '../../store/holds.ts'
 import type { LeaseRow } from '../../store/leases.ts'
 import type { RemovalRow } from '../../store/removals.ts'
 import { isFound, isOpenRemoval } from '../../model/removal.ts'
 import type { Owner } from './owner.ts'
-import { endOfLife } from './owner-tree.ts'
+import { absentText, endOfLife } from './owner-tree.ts'
 import { stamp, type Conclusion } from './told.ts'
 
 /** Holds and freezes stop removals, whoever orders them. */
@@ -39,6 +40,15 @@ const concludeGivenUp = (removal: RemovalRow, stops: readonly HeldBack[], mode: 
     mode === 'delete'
       ? 'a sweep that finds it and takes it back, or its absence by other hands; it is looked for'
       : `its absence, once a person has ended it by hand; it is looked for${removal.lease_id === null ? '' : `. leasehold stop ${removal.lease_id} tries again`}`,
+})
+
+/** After a fork its end is the other installation's matter, and no word of this database is a ground to touch it (decisions 6). */
+export const concludeLeft = (leftTo: string): Conclusion => ({
+  verdict: 'foreign',
+  reason: 'foreign.former-installation',
+  text: verdictReasons['foreign.former-installation'].text,
+  heldBack: [{ what: `the fork of this database: it belongs to installation ${leftTo}, and may be in use there`, until: null }],
+  change: `nothing here: the coordinator of installation ${leftTo} takes it back, and only its word is a ground to end it by hand`,
 })
 
 /** What an open removal waits for, and until when. */
@@ -222,7 +232,7 @@ export const concludeAttempt = (
       return {
         verdict: 'gone',
         reason: null,
-        text: 'Nothing that it made exists: that is proved.',
+        text: `It is over: ${absentText(attempt)}.`,
         heldBack: [],
         change: 'nothing: whatever turns up later is judged by itself',
       }

@@ -11,7 +11,7 @@ import type { Session } from '../../store/store.ts'
 import { isOperator, requireFull, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { iso, isoOrNull } from '../views.ts'
-import { concludeAttempt, concludeOwner, concludeRemoval, obstacles } from './conclude.ts'
+import { concludeAttempt, concludeLeft, concludeOwner, concludeRemoval, obstacles } from './conclude.ts'
 import { explainFinding } from './finding.ts'
 import { lookFor } from './look.ts'
 import { leftNode, showsRecorded, withLeft } from './left.ts'
@@ -56,6 +56,7 @@ const decisive = (owner: Owner) => {
 type OfOwner = Extract<Named, { kind: 'owner' }>
 
 const conclude = (named: OfOwner, owner: Owner, context: EngineContext, now: number): Conclusion => {
+  if (owner.leftTo !== null) return concludeLeft(owner.leftTo)
   const provider = owner.instance?.provider ?? owner.lease?.provider ?? ''
   const mode = context.sweepSettings(provider).mode.value
   const stops = obstacles(owner.holds, owner.freezes)
@@ -69,7 +70,7 @@ const conclude = (named: OfOwner, owner: Owner, context: EngineContext, now: num
 const explainOwner = async (session: Session, context: EngineContext, named: OfOwner, now: number): Promise<Told | undefined> => {
   const owner = await loadOwner(session, named.ref, now)
   if (!owner) return undefined
-  const finding = named.removalId === undefined ? decisive(owner) : undefined
+  const finding = named.removalId === undefined && owner.leftTo === null ? decisive(owner) : undefined
   const ofAttempt = named.attemptId === undefined || finding?.attempt_id === named.attemptId
   const concluded = conclude(named, owner, context, now)
   if (finding && ofAttempt) {

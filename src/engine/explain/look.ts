@@ -24,7 +24,8 @@ import { conclusionNode, node, type Told } from './told.ts'
 const lookDeadlineMs = 45_000
 
 export type Look =
-  | { kind: 'judged'; told: Told }
+  /** `ref`: what its tags name; null: none. */
+  | { kind: 'judged'; told: Told; ref: string | null }
   /** An active instance is bound to it, or to what it is attached to. */
   | { kind: 'tracked'; ref: string; seen: ExplanationNode }
   /** Nothing is known; why, for the one who asked. */
@@ -149,7 +150,7 @@ const lookThrough = async (context: EngineContext, actor: Actor, given: SweepWor
   if (judged) {
     const { ref } = judged.group
     const attempts = ref === null ? [] : await context.store.read((session) => rowsIn(session, 'attempts', 'ref', [ref]))
-    return { kind: 'judged', told: toldOf(work, judged, attempts, name, await context.store.now()) }
+    return { kind: 'judged', told: toldOf(work, judged, attempts, name, await context.store.now()), ref }
   }
   const [seen] = found
   if (seen && seen.tags.ref !== null) {
@@ -159,12 +160,12 @@ const lookThrough = async (context: EngineContext, actor: Actor, given: SweepWor
     return { kind: 'tracked', ref: seen.tags.ref, seen: node('listing', listing.startedAt, fact, [placeNode(work, listing.endedAt)]) }
   }
   const contradiction = listing.contradictions.find((one) => one.location === key.location && one.nativeId === key.nativeId)
-  if (contradiction) return { kind: 'judged', told: toldContradiction(work, name, contradiction.why, await context.store.now()) }
+  if (contradiction) return { kind: 'judged', told: toldContradiction(work, name, contradiction.why, await context.store.now()), ref: null }
   const incomplete = cellsNot(inventory, 'complete').length > 0
   const stranger = await exactRead(work, key, account.scope, signal)
   // What carries a ref may be another project's.
   if (stranger !== null && (stranger.tags.ref === null || actor.project === null))
-    return { kind: 'judged', told: toldStranger(work, stranger, name, incomplete, await context.store.now()) }
+    return { kind: 'judged', told: toldStranger(work, stranger, name, incomplete, await context.store.now()), ref: stranger.tags.ref }
   return {
     kind: 'unknown',
     why: incomplete

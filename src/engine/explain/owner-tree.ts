@@ -31,10 +31,16 @@ export const leaseNode = (lease: LeaseRow): ExplanationNode => {
 const identityText = (attempt: AttemptRow): string =>
   `${attempt.kind ?? 'resource'} ${attempt.native_id} (${attempt.immutable_id ?? 'no immutable id'}) in ${attempt.location} of ${attempt.scope}`
 
-const outcomeTexts: Record<AttemptRow['outcome'], string> = {
+/** A look proves what was there when it was taken: what only lagged shows later. */
+export const absentText = (attempt: Pick<AttemptRow, 'called_at' | 'native_id'>): string => {
+  if (attempt.called_at === null) return 'the provider was never asked for anything'
+  if (attempt.native_id !== null) return 'what it recorded was not there any more when it was last looked for'
+  return 'nothing of it was there when it was last looked for; what only lagged shows later, and is then judged by itself'
+}
+
+const outcomeTexts: Record<Exclude<AttemptRow['outcome'], 'absent'>, string> = {
   open: 'is open',
   bound: 'is bound',
-  absent: 'is over: nothing that it made exists, which is proved',
   abandoned: 'was given up without proof that it made nothing',
 }
 
@@ -42,7 +48,7 @@ export const attemptNode = (attempt: AttemptRow, bound: boolean): ExplanationNod
   node(
     'attempt',
     attempt.ended_at ?? attempt.opened_at,
-    `attempt ${attempt.number} (${attempt.id}) ${outcomeTexts[attempt.outcome]}${bound ? ', and its instance is bound to it' : ''}`,
+    `attempt ${attempt.number} (${attempt.id}) ${attempt.outcome === 'absent' ? `is over: ${absentText(attempt)}` : outcomeTexts[attempt.outcome]}${bound ? ', and its instance is bound to it' : ''}`,
     [
       node('attempt', attempt.opened_at, 'it was opened'),
       attempt.called_at === null ? null : node('attempt', attempt.called_at, 'the provider was called'),
@@ -130,7 +136,9 @@ export const ownerNodes = (owner: Owner): ExplanationNode[] => {
     instance === null
       ? node('instance', owner.readAt, `the row of instance ${ledger.owner_id} is gone`)
       : node('instance', instance.changed_at, `instance ${instance.id} is ${instance.state}`, [
-          instance.terminated_at === null ? null : node('instance', instance.terminated_at, 'its absence was proved: it was terminated'),
+          instance.terminated_at === null
+            ? null
+            : node('instance', instance.terminated_at, 'it was terminated: nothing of it was there any more when it was last looked for'),
           instance.gave_up_at === null ? null : node('instance', instance.gave_up_at, 'taking it back was given up'),
         ]),
     owner.lease === null ? null : leaseNode(owner.lease),

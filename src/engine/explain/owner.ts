@@ -8,6 +8,7 @@ import type { FindingRow } from '../../store/findings.ts'
 import type { EventRow } from '../../store/events.ts'
 import { everyScope, listFreezes, standingHolds, type FreezeRow, type HoldRow } from '../../store/holds.ts'
 import { findInstance, type InstanceRow } from '../../store/instances.ts'
+import { leftByFork, readInstallation } from '../../store/installation.ts'
 import { leaseById, type LeaseRow } from '../../store/leases.ts'
 import { ledgerByRef, type LedgerRow } from '../../store/ledger.ts'
 import type { RemovalRow } from '../../store/removals.ts'
@@ -33,6 +34,8 @@ export interface Owner {
   /** Standing ones, on it or on anything that it belongs to. */
   holds: HoldRow[]
   freezes: FreezeRow[]
+  /** The installation that a fork of this database left it to; null: it is held here. */
+  leftTo: string | null
 }
 
 /** `provider/location/native-id` of what an attempt recorded; null while it recorded nothing. */
@@ -109,5 +112,6 @@ export const loadOwner = async (session: Session, ref: string, now: number): Pro
     findings: await openFindings(session, ref, [ledger.owner_id, ...(lease ? [lease.id] : []), ...keys]),
     holds: matching(await standingHolds(session, now), owner, keys, scopes),
     freezes: (await listFreezes(session)).filter((row) => row.scope === everyScope || scopes.includes(row.scope)),
+    leftTo: leftByFork(await readInstallation(session), ledger.issued_at),
   }
 }

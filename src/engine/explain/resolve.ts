@@ -151,7 +151,7 @@ const recordedAs = async (session: Session, nativeId: string, key: string | null
 }
 
 /** A finding is about the leader of a group; its other members are in its evidence. */
-const withMember = async (session: Session, nativeId: string): Promise<{ key: string; row: FindingRow }[]> => {
+export const withMember = async (session: Session, nativeId: string): Promise<{ key: string; row: FindingRow }[]> => {
   const rows = await session.db
     .selectFrom('findings')
     .selectAll()
@@ -169,36 +169,39 @@ const withMember = async (session: Session, nativeId: string): Promise<{ key: st
 }
 
 /** Two accounts of one provider may have the same id: what is told of the one must not be taken for the other. */
-const requireOneAccount = (key: string, recorded: readonly Recorded[], about: readonly FindingRow[]): void => {
+export const requireOneAccount = (key: string, met: readonly { scope: string | null; id: string }[], by = 'instance or finding'): void => {
   const names = new Map<string, string>()
-  for (const row of about) if (row.scope !== null) names.set(row.scope, row.id)
-  for (const { attempt } of recorded.toReversed()) names.set(attempt.scope, attempt.instance_id)
+  for (const { scope, id } of met) if (scope !== null) names.set(scope, id)
   if (names.size < 2) return
   const all = [...names].toSorted(([a], [b]) => compare(a, b)).map(([scope, id]) => `${id} in ${scope}`)
-  throw new LeaseholdError(
-    'bad_request',
-    `"${key}" is in several accounts: name what you mean by its instance or finding, ${all.join(', ')}`,
-  )
+  throw new LeaseholdError('bad_request', `"${key}" is in several accounts: name what you mean by its ${by}, ${all.join(', ')}`)
 }
 
+const seesFinding = (actor: Actor, row: FindingRow): boolean => row.project === null || seesProject(actor, row.project)
+
 const ofResource = async (session: Session, actor: Actor, key: string): Promise<Named> => {
-  const about = (await findingsAbout(session, null, key)).filter((row) => row.project === null || seesProject(actor, row.project))
+  const about = (await findingsAbout(session, null, key)).filter((row) => seesFinding(actor, row))
   const nativeId = key.split('/').slice(2).join('/')
   const all = (await recordedAs(session, nativeId, key)).filter((one) => seesProject(actor, one.attempt.project))
-  requireOneAccount(key, all, about)
+  const instances = all.toReversed().map(({ attempt }) => ({ scope: attempt.scope, id: attempt.instance_id }))
+  requireOneAccount(key, [...about, ...instances])
   const open = about.findLast((row) => row.state === 'open')
   if (open) return { kind: 'finding', row: open }
   const [recorded] = all
   if (recorded) return resourceOf(recorded.attempt, key)
-  const member = (await withMember(session, nativeId)).find((one) => one.key === key)
-  const row = newestFinding(about) ?? member?.row
+  const members = (await withMember(session, nativeId)).filter((one) => one.key === key && seesFinding(actor, one.row))
+  requireOneAccount(
+    key,
+    members.map((one) => one.row),
+  )
+  const row = newestFinding(about) ?? members[0]?.row
   return row ? { kind: 'finding', row } : nothing
 }
 
 /** By the native id alone: only where no two resources have it. */
 const ofNativeId = async (session: Session, actor: Actor, nativeId: string): Promise<Named> => {
   const recorded = (await recordedAs(session, nativeId, null)).filter((one) => seesProject(actor, one.attempt.project))
-  const members = (await withMember(session, nativeId)).filter((one) => one.row.project === null || seesProject(actor, one.row.project))
+  const members = (await withMember(session, nativeId)).filter((one) => seesFinding(actor, one.row))
   const keys = new Set([...recorded, ...members].map((one) => one.key))
   if (keys.size > 1)
     throw new LeaseholdError('not_found', `"${nativeId}" alone is not enough: it names ${[...keys].toSorted().join(' and ')}`)

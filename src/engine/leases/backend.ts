@@ -4,9 +4,10 @@ import { errorText } from '../../lib/redact.ts'
 import { LeaseholdError } from '../../model/errors.ts'
 import type { ScopeId } from '../../model/ids.ts'
 import { listBackends, setBackendScope, type BackendRow } from '../../store/backends.ts'
-import { findProject } from '../../store/projects.ts'
 import { rememberScope } from '../../store/scopes.ts'
+import type { Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
+import { refuseBackend, requireLiving } from '../known.ts'
 
 export interface Chosen {
   backend: BackendRow
@@ -22,8 +23,7 @@ const unavailable = (message: string): never => {
 const pick = (rows: readonly BackendRow[], project: string, wanted: { backend?: string; provider?: string }): BackendRow => {
   const usable = rows.filter((row) => row.deleted_at === null)
   if (wanted.backend !== undefined) {
-    const named =
-      usable.find((row) => row.name === wanted.backend) ?? unavailable(`project "${project}" has no backend "${wanted.backend}"`)
+    const named = usable.find((row) => row.name === wanted.backend) ?? refuseBackend(project, wanted.backend, usable)
     if (wanted.provider !== undefined && named.provider !== wanted.provider)
       unavailable(`backend "${named.name}" is of provider ${named.provider}, not ${wanted.provider}`)
     return named
@@ -58,18 +58,17 @@ export const ensureScope = async (context: EngineContext, backend: BackendRow): 
   return answer.scope
 }
 
-/** @throws LeaseholdError backend_unavailable, not_found */
+/** @throws LeaseholdError bad_request for a project or backend that is not there, backend_unavailable */
 export const chooseBackend = async (
   context: EngineContext,
+  actor: Actor,
   project: string,
   wanted: { backend?: string; provider?: string },
 ): Promise<Chosen> => {
-  const { known, rows } = await context.store.read(async (session) => ({
-    known: await findProject(session, project),
-    rows: await listBackends(session, project),
-  }))
-  if (!known || known.deleted_at !== null)
-    throw new LeaseholdError('not_found', `project "${project}" does not exist or is not visible to this token`)
+  const rows = await context.store.read(async (session) => {
+    await requireLiving(session, actor, project)
+    return listBackends(session, project)
+  })
   const backend = pick(rows, project, wanted)
   const provider = context.providers.get(backend.provider) ?? unavailable(`this coordinator has no provider "${backend.provider}"`)
   // Where the backend itself says: a lost create is looked for, and its leftover proved ours, in the location of its attempt.

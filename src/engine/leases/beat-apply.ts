@@ -50,7 +50,10 @@ const judge = (
   if (!mayManageLease(beat.actor, lease))
     return new LeaseholdError('forbidden', `${lease.id} belongs to ${lease.owner}: only its owner, an operator or an admin beats it`)
   if (beat.expectedProvider !== undefined && beat.expectedProvider !== lease.provider)
-    return new LeaseholdError('provider_mismatch', `${lease.id} is of provider ${lease.provider}, not ${beat.expectedProvider}`)
+    return new LeaseholdError(
+      'provider_mismatch',
+      `${lease.id} is of provider ${lease.provider}, not ${beat.expectedProvider}: it was not beaten; name the right one, or none`,
+    )
   const decision = decideHeartbeat(leaseFacts(lease), removing, now, beat.idleTimeoutSeconds)
   return decision.kind === 'refused' ? new LeaseholdError(decision.code, `${lease.id}: ${decision.message}`) : decision
 }

@@ -16,6 +16,7 @@ import type { Tx } from '../../store/store.ts'
 import { providerOf, type EngineContext } from '../context.ts'
 import { leaseToken } from '../lease-token.ts'
 import { projectFor, requireFull, type Actor } from '../actor.ts'
+import { requireLiving } from '../known.ts'
 import { event, instanceTarget, leaseTarget } from '../record.ts'
 import { leaseViews } from '../views.ts'
 import { chooseBackend } from './backend.ts'
@@ -229,7 +230,7 @@ const replayOf = async (
       throw new LeaseholdError('create_canceled', `the create ${requestKey} was cancelled; send a new createAttemptID`)
     if (known) {
       if (known.project !== request.project || (leaseId !== null && known.lease_id !== leaseId))
-        conflict(`createAttemptID ${requestKey} stands for another lease`)
+        conflict(`createAttemptID ${requestKey} stands for another lease; each new one needs a createAttemptID of its own`)
       if (known.request_hash !== request.hash) conflict(`createAttemptID ${requestKey} came before with another request; send a new one`)
       return (await leaseById(tx, known.lease_id)) ?? null
     }
@@ -247,11 +248,10 @@ const replayOf = async (
  * Locks the project against its deletion until this transaction ends: nothing is made in a project that drains.
  * @param alone also against every other create in it, so that two can't both be the last that fits
  */
-const requireLivingProject = async (tx: Tx, project: string, alone: boolean): Promise<void> => {
+const lockLivingProject = async (tx: Tx, actor: Actor, project: string, alone: boolean): Promise<void> => {
   const query = tx.db.selectFrom('projects').select('deleted_at').where('name', '=', project)
   const row = await (tx.dialect === 'sqlite' ? query : alone ? query.forUpdate() : query.forShare()).executeTakeFirst()
-  if (!row || row.deleted_at !== null)
-    throw new LeaseholdError('not_found', `project "${project}" does not exist or is not visible to this token`)
+  if (!row || row.deleted_at !== null) await requireLiving(tx, actor, project)
 }
 
 /** A create that was answered before is answered again, however full it is by now. */
@@ -294,11 +294,11 @@ const create = async (context: EngineContext, actor: Actor, input: CreateInput, 
   const request = normalise(projectFor(actor, input.project), input)
   const requestKey = input.createAttemptID ?? null
   const wantedId = (input.leaseID as LeaseId | undefined) ?? null
-  const { backend, scope, location } = await chooseBackend(context, request.project, input)
+  const { backend, scope, location } = await chooseBackend(context, actor, request.project, input)
   const deadlineMs = providerOf(context, backend.provider).createDeadlineSeconds * 1000
   const { lease, replayed, view } = await context.store.write(async (tx) => {
     const capped = anyCap(context.caps)
-    await requireLivingProject(tx, request.project, capped)
+    await lockLivingProject(tx, actor, request.project, capped)
     const leaseId = wantedId ?? (`lh_${hex(6)}` as LeaseId)
     const before = await replayOrClaim(tx, request, wantedId, leaseId, requestKey, fixed)
     if (capped && before === null) await requireRoom(tx, context, actor, request.project)

@@ -11,11 +11,15 @@ import { leaseById, listLeases as list, liveLeasesBySlug, type LeaseRow } from '
 import type { Session } from '../../store/store.ts'
 import { mayManageLease, maySeeLease, requireFull, type Actor } from '../actor.ts'
 import { providerOf, type EngineContext } from '../context.ts'
-import { requireKnown } from '../known.ts'
+import { requireKnown, requireLabel } from '../known.ts'
 import { conditionsOf, marked } from '../report-marks.ts'
 import { leaseViews } from '../views.ts'
 
-export const leaseNotFound = (key: string): LeaseholdError => new LeaseholdError('not_found', `no lease "${key}" is visible to this token`)
+export const leaseNotFound = (key: string): LeaseholdError =>
+  new LeaseholdError(
+    'not_found',
+    `no lease "${key}" is visible to this token; "leasehold list" shows those that are, and an ended one is named by its id`,
+  )
 
 /**
  * An id never falls through to a slug (leases R116); a slug names a live, unexpired lease only.
@@ -86,6 +90,7 @@ export const listLeases = async (context: EngineContext, actor: Actor, input: Li
   return context.store.read(async (session) => {
     const project = await requireKnown(context, session, actor, input)
     const rows = await list(session, { ...filter, project })
+    if (rows.length === 0 && input.label !== undefined) await requireLabel(session, project, input.label)
     const kinds =
       input.kind === undefined
         ? new Map<string, string>()
@@ -137,6 +142,9 @@ export const accessTo = async (context: EngineContext, actor: Actor, key: string
   const identity = attempt ? identityOf(attempt) : null
   const retained = lease.state === 'released' && lease.release_deletes === 0
   if (!identity || !(isLive(lease.state) || retained))
-    throw new LeaseholdError('lease_not_ready', `${lease.id} is ${lease.state} and has no box to reach`)
+    throw new LeaseholdError(
+      'lease_not_ready',
+      `${lease.id} is ${lease.state} and has no box to reach: ${lease.state === 'provisioning' ? 'wait until it is active' : 'create a new lease'}`,
+    )
   return providerOf(context, lease.provider).access(identity, config)
 }

@@ -8,6 +8,7 @@ import type { LeaseView } from '../../model/wire.ts'
 import { attemptsOf } from '../../store/attempts.ts'
 import { wakeRow } from '../../store/due.ts'
 import { appendEvents } from '../../store/events.ts'
+import { leftByFork, readInstallation } from '../../store/installation.ts'
 import { lockInstances } from '../../store/instances.ts'
 import { cancelCreateRequest, createRequest, leaseById, lockLeases, type LeaseRow } from '../../store/leases.ts'
 import { removalsOfLeases, retryGivenUp, type RemovalRow } from '../../store/removals.ts'
@@ -61,6 +62,16 @@ export interface ReleaseInput {
   expectedProvider?: string
 }
 
+/** A fork left it to another installation: a removal of it would be held for ever, so none is opened (decisions 6). */
+const requireOwn = async (tx: Tx, lease: LeaseRow): Promise<void> => {
+  const to = leftByFork(await readInstallation(tx), lease.created_at)
+  if (to === null) return
+  throw new LeaseholdError(
+    'lease_ended',
+    `${lease.id} belongs to installation ${to} since this database was forked: release it at the coordinator of that one`,
+  )
+}
+
 const release = async (tx: Tx, actor: Actor, lease: LeaseRow, remove: boolean | undefined, cause: RemovalCause): Promise<void> => {
   const removals = await removalsOfLeases(tx, [lease.id])
   const open = removals.find((row) => !isOverRemoval(row.state))
@@ -75,7 +86,10 @@ const release = async (tx: Tx, actor: Actor, lease: LeaseRow, remove: boolean | 
       throw new LeaseholdError(decision.code, `${lease.id}: ${decision.message}`)
     case 'unchanged':
       // Asked for again in as many words: a removal that waits for its next try, or for a person, is tried now.
-      if (open && remove === true) await tryNow(tx, open)
+      if (open && remove === true) {
+        await requireOwn(tx, lease)
+        await tryNow(tx, open)
+      }
       return
     case 'retain':
       await change(tx, lease, {
@@ -90,6 +104,7 @@ const release = async (tx: Tx, actor: Actor, lease: LeaseRow, remove: boolean | 
       await wakeRow(tx, 'instances', lease.instance_id)
       return appendEvents(tx, [event(tx, 'lease.released', { retained: true }, about)])
     case 'remove':
+      await requireOwn(tx, lease)
       await change(tx, lease, {
         ...(decision.endsNow ? { state: 'released' as const, released_at: tx.now, ended_at: tx.now } : {}),
         release_deletes: 1,
@@ -122,7 +137,10 @@ export const releaseLease = async (context: EngineContext, actor: Actor, key: st
     const lease = await locked(tx, id)
     requireManage(actor, lease)
     if (input.expectedProvider !== undefined && input.expectedProvider !== lease.provider)
-      throw new LeaseholdError('provider_mismatch', `${lease.id} is of provider ${lease.provider}, not ${input.expectedProvider}`)
+      throw new LeaseholdError(
+        'provider_mismatch',
+        `${lease.id} is of provider ${lease.provider}, not ${input.expectedProvider}: nothing was released; name the right one, or none`,
+      )
     await release(tx, actor, lease, input.delete, 'released')
     return (await leaseViews(tx, [(await leaseById(tx, id)) as LeaseRow]))[0] as LeaseView
   })
@@ -147,7 +165,11 @@ export const cancelCreate = async (context: EngineContext, actor: Actor, id: str
     const project = projectFor(actor, undefined)
     await cancelCreateRequest(tx, { project, request_key: createAttemptID, lease_id: id })
     const known = await createRequest(tx, createAttemptID)
-    if (known?.lease_id !== id) throw new LeaseholdError('lease_id_conflict', `createAttemptID ${createAttemptID} stands for another lease`)
+    if (known?.lease_id !== id)
+      throw new LeaseholdError(
+        'lease_id_conflict',
+        `createAttemptID ${createAttemptID} stands for another lease than ${id}; name the one that it made`,
+      )
     const existing = await leaseById(tx, id)
     if (existing && !maySeeLease(actor, existing)) throw leaseNotFound(id)
     if (existing && existing.request_key !== createAttemptID)

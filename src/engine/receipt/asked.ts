@@ -7,7 +7,7 @@ import type { RemovalRow } from '../../store/removals.ts'
 import type { Session } from '../../store/store.ts'
 import type { ResourceIdentity } from '../../providers/contract.ts'
 import { seesProject, type Actor } from '../actor.ts'
-import { resolveKey, type Named } from '../explain/resolve.ts'
+import { requireOneAccount, resolveKey, type Named } from '../explain/resolve.ts'
 
 export interface Asked {
   subject: string
@@ -49,7 +49,7 @@ const resourceOf = (key: string): Resource => {
 }
 
 /** Removals that bound it although no attempt recorded it and no finding is kept any more: a scan, so only where nothing else knows the key. */
-const boundAs = async (session: Session, key: string): Promise<RemovalRow[]> => {
+export const boundAs = async (session: Session, key: string): Promise<RemovalRow[]> => {
   const provider = key.slice(0, key.indexOf('/'))
   const { location, nativeId } = resourceOf(key)
   const rows = await session.db
@@ -123,6 +123,7 @@ const ofName = async (session: Session, actor: Actor, name: string): Promise<Ask
 
 /**
  * @param key a removal, a lease by id or slug, an instance, an attempt, a ref, a finding, `provider/location/native-id`
+ * @throws LeaseholdError bad_request for a resource that is in several accounts, with what to name instead
  * @returns undefined: it names none of these; whether the asker may see it is the caller's question
  */
 export const removalsAskedFor = async (session: Session, actor: Actor, key: string, now: number): Promise<Asked | undefined> => {
@@ -131,7 +132,8 @@ export const removalsAskedFor = async (session: Session, actor: Actor, key: stri
   const byName = await ofName(session, actor, key)
   if (byName) return byName
   if (!/^[^/\s]+\/[^/\s]+\/\S+$/.test(key)) return undefined
-  const bound = await boundAs(session, key)
+  const bound = (await boundAs(session, key)).filter((row) => seesProject(actor, row.project))
+  requireOneAccount(key, bound, 'removal')
   const [first] = bound
   const mine = bound.filter((row) => row.project === first?.project)
   return first && { subject: `resource ${key}`, project: first.project, all: mine, asked: newestFirst(mine) }

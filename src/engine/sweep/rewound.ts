@@ -35,7 +35,7 @@ export const noteRewound = async (tx: Tx, { judged, scope }: Inspected): Promise
     project: null,
     scope,
     target,
-    message: `Removals in ${scope} are stopped: ${why}. If this is the database that goes on, "leasehold installation adopt"; if another one does, "leasehold installation fork"`,
+    message: `Removals in ${scope} are stopped: ${why}. If this is the database that goes on, and no coordinator runs on the other one any more, "leasehold installation adopt"; if another one does, "leasehold installation fork"`,
     evidence,
   })
 }

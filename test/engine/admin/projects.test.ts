@@ -85,10 +85,12 @@ eachStore('tokens, projects and backends', (open) => {
     expect(await deleteProject(context, root, 'other')).toEqual(deleted)
     expect(await listBackends(context, root, 'other')).toMatchObject([{ name: 'local', deletedAt: expect.any(String), isDefault: false }])
     await expect(createProject(context, root, 'other')).rejects.toMatchObject({ code: 'already_exists' })
-    await expect(createLease(context, root, { project: 'other' })).rejects.toMatchObject({ code: 'not_found' })
-    await expect(createToken(context, root, { name: 'late', role: 'user', project: 'other' })).rejects.toMatchObject({ code: 'not_found' })
+    await expect(createLease(context, root, { project: 'other' })).rejects.toMatchObject({ code: 'bad_request' })
+    await expect(createToken(context, root, { name: 'late', role: 'user', project: 'other' })).rejects.toMatchObject({
+      code: 'bad_request',
+    })
     await expect(addBackend(context, root, { name: 'late', provider: 'process', project: 'other' })).rejects.toMatchObject({
-      code: 'not_found',
+      code: 'bad_request',
     })
   })
 

@@ -159,8 +159,8 @@ eachStore('sweeps on demand', (open) => {
       message: expect.stringContaining('can not list'),
     })
     const w = await world()
-    await expect(requestSweep(w.engine.context, root, { backend: 'nope' }, 10, never)).rejects.toMatchObject({ code: 'not_found' })
-    await expect(requestSweep(w.engine.context, root, { project: 'nope' }, 10, never)).rejects.toMatchObject({ code: 'not_found' })
+    await expect(requestSweep(w.engine.context, root, { backend: 'nope' }, 10, never)).rejects.toMatchObject({ code: 'bad_request' })
+    await expect(requestSweep(w.engine.context, root, { project: 'nope' }, 10, never)).rejects.toMatchObject({ code: 'bad_request' })
     for (const role of ['user', 'approver'] as const)
       await expect(requestSweep(w.engine.context, actor(role, null), {}, 10, never)).rejects.toMatchObject({ code: 'forbidden' })
     await expect(requestSweep(w.engine.context, actor('operator', 'default'), { project: 'other' }, 10, never)).rejects.toMatchObject({

@@ -51,7 +51,7 @@ const stopsOf = async (one: Case) => (await readInstallationView(one.engine.cont
 /** Setting it up anew has taken that away. */
 const makeDefault = (one: Case) =>
   one.store.write((tx) => tx.db.updateTable('backends').set({ is_default: 1 }).where('name', '=', 'local').execute())
-const adopt = (one: Case) => adoptInstallation(one.engine.context, root, { reason: 'the other database is gone' })
+const adopt = (one: Case) => adoptInstallation(one.engine.context, root, { reason: 'the other database is gone', original: 'stopped' })
 const heldBy = async (one: Case, box: LeaseView) =>
   (
     await until(async () => {

@@ -1,6 +1,9 @@
 /** Groups that sweeps found: taken back whole, only in the exact shape, and gone on with as the same removal when one was dropped or given up. */
 import { afterEach, expect, it } from 'vitest'
 import { addHold, removeHold } from '../../../src/engine/admin/index.ts'
+import type { Actor } from '../../../src/engine/actor.ts'
+import { readEvents } from '../../../src/store/events.ts'
+import { insertProject } from '../../../src/store/projects.ts'
 import { readReceipt } from '../../../src/engine/receipt/index.ts'
 import { root } from '../../support/engine.ts'
 import { eachStore } from '../../support/stores.ts'
@@ -45,9 +48,44 @@ eachStore('a group that a sweep found', (open) => {
     expect(one.calls.filter((call) => call.op === 'remove').map((call) => call.id)).toEqual(all)
     expect(progress(row)).toEqual(all)
     expect(await findings(one)).toEqual([])
+    // By the name of any member, and by the provider's own id of it.
+    for (const target of [`simulated/sim-a/${ids.disk}`, ids.machine]) {
+      const about = await readEvents(one.store, { project: null, after: 0, limit: 500, target })
+      expect(about.map(({ event }) => event.code).filter((code) => code.startsWith('removal.'))).toEqual(
+        expect.arrayContaining(['removal.opened', 'removal.member-gone', 'removal.gone']),
+      )
+    }
     const receipt = await readReceipt(one.engine.context, root, row.id)
     expect(receipt.removals).toMatchObject([{ verdict: 'deleted', found: { reason: 'orphan.owner-ended' } }])
     expect(receipt.removals[0]?.found?.proofs).toHaveLength(4)
+  })
+
+  it('an operator of its project holds a companion by its name, before anybody met it and after, and nobody of another project does', async () => {
+    const one = await world()
+    const { lease, ids } = await groupOn(one)
+    const disk = `simulated/sim-a/${ids.disk}`
+    const operator = (project: string): Actor => ({ name: `operator-${project}`, role: 'operator', project, onlyLease: null })
+    const hold = (who: Actor) => addHold(one.engine.context, who, { targetType: 'resource', targetID: disk, reason: 'a backup runs' })
+    await one.store.write((tx) => insertProject(tx, 'other'))
+    // Of a live group no row of ours names the disk: its tags do.
+    const early = await hold(operator('default'))
+    expect(early).toMatchObject({ targetID: disk, project: 'default' })
+    expect(early.warning).toBeUndefined()
+    await expect(hold(operator('other'))).rejects.toMatchObject({ code: 'not_found' })
+    await expect(
+      addHold(one.engine.context, operator('default'), { targetType: 'resource', targetID: 'simulated/sim-a/d-none', reason: 'r' }),
+    ).rejects.toMatchObject({ code: 'not_found' })
+    await removeHold(one.engine.context, root, early.id)
+
+    one.cloud.rearm(lease.cloudID, 365 * 86_400_000)
+    await one.deregister(lease)
+    await one.sweep()
+    await hold(operator('default'))
+    await expect(hold(operator('other'))).rejects.toMatchObject({ code: 'not_found' })
+    await one.sweep(graceSeconds + 60)
+    await one.sweep(graceSeconds + 60)
+    expect(await one.told()).toEqual([`protected ${ids.machine}`])
+    expect(one.count('remove')).toBe(0)
   })
 
   it('is report-only while a companion is missing, or a second one is there, and goes when it is whole (leases R66, case D12)', async () => {
