@@ -70,6 +70,7 @@ export const memberRead = (judged: Judged): MemberRead => {
       const { labels, attachedTo, takesAlong } = judged.found
       return {
         kind: 'present',
+        ...(judged.existence === 'exists' ? {} : { going: true as const }),
         ...(labels === undefined || judged.existence !== 'exists' ? {} : { labelsHash: labelsHash(labels, sha256) }),
         ...(attachedTo === undefined ? {} : { attachedTo }),
         ...(takesAlong === undefined ? {} : { takesAlong }),

@@ -71,6 +71,10 @@ export const eventCodes = {
     'warning',
     (p) => `Absence of ${p.missing} acknowledged, the removal goes on: ${p.reason}`,
   ),
+  'removal.acknowledgement-lapsed': entry<{ missing: string; by: string }>(
+    'warning',
+    (p) => `${p.missing} is there again, and ${p.by} had answered for its absence: that counts no more`,
+  ),
   'removal.closed': entry<{ reason: string }>('warning', (p) => `Removal closed by a person, nothing is proved: ${p.reason}`),
   'removal.dropped': entry<{ why: string }>('warning', (p) => `Removal dropped, to be judged afresh: ${p.why}`),
   'removal.needs-person': entry<{ error: string }>('error', (p) => `Removal stopped until a person decides: ${p.error}`),
