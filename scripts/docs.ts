@@ -36,6 +36,7 @@ const samples: { [C in EventCode]: readonly [EventPayload<C>, ...EventPayload<C>
   'removal.continued': [{ cause: 'orphan.gave-up' }],
   'removal.absence-acknowledged': [{ missing: 'nic n-0000001b', reason: 'replaced by hand on Monday' }],
   'removal.acknowledgement-lapsed': [{ missing: 'nic n-0000001b', by: 'ann' }],
+  'removal.overtaken': [{ cloudId: 'i-0000002a' }],
   'removal.closed': [{ reason: 'the account is gone' }],
   'removal.dropped': [{ why: 'its labels or tags have changed' }],
   'removal.needs-person': [{ error: 'no identity was recorded, and its look-up finds nothing' }],

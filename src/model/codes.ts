@@ -75,6 +75,10 @@ export const eventCodes = {
     'warning',
     (p) => `${p.missing} is there again, and ${p.by} had answered for its absence: that counts no more`,
   ),
+  'removal.overtaken': entry<{ cloudId: string }>(
+    'warning',
+    (p) => `Removal proves nothing of ${p.cloudId}, which its attempt recorded meanwhile: that is taken back by a removal of its own`,
+  ),
   'removal.closed': entry<{ reason: string }>('warning', (p) => `Removal closed by a person, nothing is proved: ${p.reason}`),
   'removal.dropped': entry<{ why: string }>('warning', (p) => `Removal dropped, to be judged afresh: ${p.why}`),
   'removal.needs-person': entry<{ error: string }>('error', (p) => `Removal stopped until a person decides: ${p.error}`),
