@@ -1,7 +1,7 @@
 /** What removals ask of providers, each with its deadline; a provider that throws has answered "unknown". No other file calls `provider.remove`. */
 import { withDeadline } from '../lib/deadline.ts'
 import { errorText } from '../lib/redact.ts'
-import type { InspectOutcome, Provider, ReadOutcome, RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
+import type { InspectOutcome, Precondition, Provider, ReadOutcome, RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
 import type { Keyring } from './keyring.ts'
 import type { Held } from './pipeline.ts'
 import type { RemovalWork } from './remove-load.ts'
@@ -25,10 +25,16 @@ export const readMember = async (
   }
 }
 
-export const callRemove = async (held: Held, work: RemovalWork, provider: Provider, identity: ResourceIdentity): Promise<RemoveOutcome> => {
+export const callRemove = async (
+  held: Held,
+  work: RemovalWork,
+  provider: Provider,
+  identity: ResourceIdentity,
+  precondition: Precondition,
+): Promise<RemoveOutcome> => {
   try {
     return await withDeadline(`removing ${identity.nativeId}`, provider.callDeadlineSeconds * 1000, held.signal, (inner) =>
-      provider.remove(identity, work.config, { signal: inner }),
+      provider.remove(identity, work.config, { signal: inner }, precondition),
     )
   } catch (error) {
     return { kind: 'unknown', error: errorText(error) }

@@ -51,7 +51,12 @@ export const judge = (work: RemovalWork, identity: ResourceIdentity, read: ReadO
         found,
         existence: found.existence,
         contradictions: read.contradictions,
-        fingerprint: { resource: found.resource, tags: found.tags, state: found.providerState },
+        fingerprint: {
+          resource: found.resource,
+          tags: found.tags,
+          state: found.providerState,
+          ...(found.version === undefined ? {} : { version: found.version }),
+        },
         protectedBy: isFound(work.removal.cause) ? protectedNow(found) : null,
         changed: changedOf(work, identity, found),
       }
@@ -90,6 +95,8 @@ export const failureOf = (outcome: RemoveOutcome): string | null => {
       return `the provider asks to try later: ${outcome.why}`
     case 'denied':
       return `permission denied: ${outcome.permission}`
+    case 'changed':
+      return `it changed after it was read, and nothing was done: ${outcome.why}`
     case 'unknown':
       return outcome.error
   }
