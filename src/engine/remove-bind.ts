@@ -59,6 +59,8 @@ const notOurs = async (
 ): Promise<string | null> => {
   const { removal, attempt } = work
   const { installation } = tools
+  // Another account has the same ids (leases R75).
+  if (found.resource.scope !== removal.scope) return `it is of account ${found.resource.scope}, and the removal of ${removal.scope}`
   const verdict = preflight(
     { resource: found.resource, ref: removal.ref, installation, attemptToken: attempt.token },
     found,

@@ -8,6 +8,7 @@ import { instancesByIds, type InstanceRow } from '../store/instances.ts'
 import type { LeaseRow } from '../store/leases.ts'
 import { removalsOfLeases, type RemovalRow } from '../store/removals.ts'
 import type { Session } from '../store/store.ts'
+import { leftOf, leftText } from './removal-row.ts'
 
 export const iso = (ms: number): string => new Date(ms).toISOString()
 export const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms))
@@ -25,9 +26,20 @@ const noCleanup: CleanupView = {
   goneAt: null,
   stuck: false,
   heldBy: null,
+  closedBy: null,
+  mayBeLeft: null,
 }
 
-const cleanupOf = (lease: LeaseRow, instance: InstanceRow | undefined, removal: RemovalRow | undefined): CleanupView => {
+/** Of what a person closed: by name what nobody proved gone, neither then nor later; null: it is over. */
+const mayBeLeft = (removal: RemovalRow, attempt: AttemptRow | undefined): string[] | null =>
+  removal.state !== 'closed' || attempt?.outcome === 'absent' ? null : leftOf(removal, attempt).map(leftText)
+
+const cleanupOf = (
+  lease: LeaseRow,
+  instance: InstanceRow | undefined,
+  attempt: AttemptRow | undefined,
+  removal: RemovalRow | undefined,
+): CleanupView => {
   if (removal)
     return {
       state: cleanupState({ state: removal.state, failedAt: removal.failed_at, heldBy: removal.held_by }),
@@ -42,6 +54,8 @@ const cleanupOf = (lease: LeaseRow, instance: InstanceRow | undefined, removal: 
       goneAt: isoOrNull(removal.gone_at),
       stuck: removal.failures >= stuckAfter,
       heldBy: removal.held_by,
+      closedBy: removal.closed_by,
+      mayBeLeft: mayBeLeft(removal, attempt),
     }
   // No removal was needed, or none could be opened yet: the create is still being settled.
   if (isLive(lease.state) || lease.release_deletes === 0) return noCleanup
@@ -66,7 +80,12 @@ export const leaseView = (
   removal: RemovalRow | undefined,
 ): LeaseView => {
   const attempt = attempts.find((one) => one.id === instance?.attempt_id) ?? attempts.at(-1)
-  const cleanup = cleanupOf(lease, instance, removal)
+  const cleanup = cleanupOf(
+    lease,
+    instance,
+    attempts.find((one) => one.id === removal?.attempt_id),
+    removal,
+  )
   return {
     id: lease.id,
     slug: lease.slug,

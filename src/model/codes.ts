@@ -79,7 +79,11 @@ export const eventCodes = {
     'warning',
     (p) => `Removal proves nothing of ${p.cloudId}, which its attempt recorded meanwhile: that is taken back by a removal of its own`,
   ),
-  'removal.closed': entry<{ reason: string }>('warning', (p) => `Removal closed by a person, nothing is proved: ${p.reason}`),
+  'removal.closed': entry<{ reason: string; left: readonly string[] }>(
+    'warning',
+    (p) =>
+      `Removal closed by a person, nothing is proved: ${p.reason}; left behind: ${p.left.length === 0 ? 'nobody knows what' : p.left.join(', ')}`,
+  ),
   'removal.dropped': entry<{ why: string }>('warning', (p) => `Removal dropped, to be judged afresh: ${p.why}`),
   'removal.needs-person': entry<{ error: string }>('error', (p) => `Removal stopped until a person decides: ${p.error}`),
   // orphans R96, R97: these two name what they are about, because they are read by themselves.

@@ -4,11 +4,13 @@ import { LeaseholdError } from '../../model/errors.ts'
 import { missingText } from '../../model/stopped.ts'
 import type { RemovalView } from '../../model/wire-removals.ts'
 import { rowsIn } from '../../store/bulk.ts'
+import type { AttemptRow } from '../../store/attempts.ts'
 import type { LeaseRow } from '../../store/leases.ts'
+import type { Session } from '../../store/store.ts'
 import { removalsByIds, unfinishedRemovals, type RemovalRow } from '../../store/removals.ts'
 import { listedProject, requireFull, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
-import { fingerprintOf, identitiesOf, plannedOf, progressOf, stoppedOf } from '../removal-row.ts'
+import { fingerprintOf, identitiesOf, leftOf, leftText, plannedOf, progressOf, stoppedOf } from '../removal-row.ts'
 import { iso, isoOrNull } from '../views.ts'
 
 const standingOf = (row: RemovalRow): RemovalStanding => ({
@@ -37,7 +39,31 @@ const membersOf = (row: RemovalRow): RemovalView['members'] => {
   }))
 }
 
-const view = (context: EngineContext, row: RemovalRow, lease: LeaseRow | undefined, now: number): RemovalView => {
+interface Beside {
+  lease: LeaseRow | undefined
+  attempt: AttemptRow | undefined
+}
+
+/** What is told with each: its lease and its attempt. */
+const beside = async (session: Session, rows: readonly RemovalRow[]): Promise<(row: RemovalRow) => Beside> => {
+  const leaseRows = await rowsIn(
+    session,
+    'leases',
+    'id',
+    rows.flatMap((row) => row.lease_id ?? []),
+  )
+  const attemptRows = await rowsIn(
+    session,
+    'attempts',
+    'id',
+    rows.map((row) => row.attempt_id),
+  )
+  const leases = new Map(leaseRows.map((row) => [row.id, row]))
+  const attempts = new Map(attemptRows.map((row) => [row.id, row]))
+  return (row) => ({ lease: row.lease_id === null ? undefined : leases.get(row.lease_id), attempt: attempts.get(row.attempt_id) })
+}
+
+const view = (context: EngineContext, row: RemovalRow, { lease, attempt }: Beside, now: number): RemovalView => {
   const standing = standingOf(row)
   return {
     id: row.id,
@@ -64,6 +90,7 @@ const view = (context: EngineContext, row: RemovalRow, lease: LeaseRow | undefin
     nextStep: nextStep(standing, context.sweepSettings(row.provider).mode.value),
     members: membersOf(row),
     fingerprint: standing.fingerprint,
+    left: leftOf(row, attempt).map(leftText),
     missing: stoppedOf(row)?.missing.map(missingText) ?? [],
     closedAt: isoOrNull(row.closed_at),
     closedBy: row.closed_by,
@@ -82,17 +109,8 @@ export const listRemovals = async (
   const now = await context.store.now()
   const views = await context.store.read(async (session) => {
     const rows = await unfinishedRemovals(session, project)
-    const leases = new Map(
-      (
-        await rowsIn(
-          session,
-          'leases',
-          'id',
-          rows.flatMap((row) => row.lease_id ?? []),
-        )
-      ).map((row) => [row.id, row]),
-    )
-    return rows.map((row) => view(context, row, row.lease_id === null ? undefined : leases.get(row.lease_id), now))
+    const told = await beside(session, rows)
+    return rows.map((row) => view(context, row, told(row), now))
   })
   return views
     .filter((one) => input.stuck !== true || one.stuck)
@@ -110,7 +128,7 @@ export const getRemoval = async (context: EngineContext, actor: Actor, id: strin
   return context.store.read(async (session) => {
     const [row] = await removalsByIds(session, [id])
     if (!row || !seesProject(actor, row.project)) throw removalNotFound(id)
-    const [lease] = row.lease_id === null ? [] : await rowsIn(session, 'leases', 'id', [row.lease_id])
-    return view(context, row, lease, now)
+    const told = await beside(session, [row])
+    return view(context, row, told(row), now)
   })
 }
