@@ -70,10 +70,11 @@ export const continueRemoval = async (tx: Tx, row: RemovalRow, one: Ended): Prom
 /** What the new quarantine saw of the survivors; the rest as it was bound. */
 const rebased = (row: RemovalRow, { found }: Ended, identity: readonly ResourceIdentity[]): Baseline => {
   const before = new Map(boundMembers(row).map((member) => [member.immutableId, member]))
-  const { boundAt = 0, before: earlier } = baselineOf(row) ?? {}
+  const { boundAt = 0, before: earlier, untagged } = baselineOf(row) ?? {}
   return {
     boundAt,
     ...(earlier === undefined ? {} : { before: earlier }),
+    ...(untagged === undefined ? {} : { untagged }),
     members: identity.map(({ immutableId, location, kind, nativeId }) => {
       const then = found?.members?.find((one) => one.location === location && one.kind === kind && one.nativeId === nativeId)
       const was = before.get(immutableId)

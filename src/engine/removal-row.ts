@@ -37,6 +37,10 @@ export const leftOf = (
 /** For people. */
 export const leftText = ({ kind, nativeId, location }: ResourceIdentity): string => `${kind} ${nativeId} in ${location}`
 
+/** leases R85: it was taken in without tags, by what its owner says of it. */
+export const wasUntagged = (removal: Pick<RemovalRow, 'baseline'>, { immutableId }: Pick<ResourceIdentity, 'immutableId'>): boolean =>
+  baselineOf(removal)?.untagged?.includes(immutableId) === true
+
 /** Bound by an older version, or of one member: without a baseline only identity and ownership are compared. */
 export const boundMembers = (removal: Pick<RemovalRow, 'identity' | 'baseline'>): BoundMember[] => {
   const baseline = new Map(baselineOf(removal)?.members.map((one) => [one.immutableId, one]))

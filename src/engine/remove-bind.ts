@@ -6,6 +6,7 @@ import { sha256 } from '../lib/sha256.ts'
 import { labelsHash } from '../model/fresh-protection.ts'
 import type { Baseline } from '../model/group-removal.ts'
 import { goneBefore } from '../model/gone-before.ts'
+import { isUntagged, maybeInternal, whyNotInternal } from '../model/internal-member.ts'
 import { isFound, preflight, resourceKey } from '../model/removal.ts'
 import { isLapsed, missingText, type MissingMember } from '../model/stopped.ts'
 import { shapeOf, type Shape, type ShapeMember } from '../model/topology.ts'
@@ -39,9 +40,13 @@ const memberOf = (found: FoundResource): Member => ({
   found,
 })
 
+/** What carried no tags got here as the owner's own, and in no other way. */
+const isInternal = ({ found }: Member): boolean => isUntagged(found)
+
 const baselineOf = (members: readonly Member[], before: readonly ResourceIdentity[]): Baseline => ({
   boundAt: 0,
   ...(before.length === 0 ? {} : { before: before.map((one) => one.immutableId) }),
+  ...(members.some(isInternal) ? { untagged: members.filter(isInternal).map(({ found }) => found.resource.immutableId) } : {}),
   members: members.map(({ found, attachedTo, takesAlong }) => ({
     immutableId: found.resource.immutableId,
     labelsHash: found.labels === undefined ? null : labelsHash(found.labels, sha256),
@@ -97,8 +102,13 @@ const lookAt = async (tools: RemovalTools, held: Held, work: RemovalWork, provid
       contradiction: null,
     }
   const own = new Set(known.map((one) => one.identity.immutableId))
-  for (const { found } of members) {
-    const why = await notOurs(tools, work, own, found)
+  const topology = provider.topology?.(work.config)
+  // Tagged ones first: what carries no tags is ours only by an owner that is.
+  const owners: FoundResource[] = []
+  for (const { found } of members.toSorted((a, b) => Number(isInternal(a)) - Number(isInternal(b)))) {
+    const internal = maybeInternal(topology, found)
+    const why = internal ? whyNotInternal(found, owners, work.attempt.token) : await notOurs(tools, work, own, found)
+    if (!internal && found.resource.kind === provider.ownerKind) owners.push(found)
     if (why === null) continue
     const { kind, nativeId, location } = found.resource
     return {

@@ -5,6 +5,7 @@ import type { InspectOutcome, Precondition, Provider, ReadOutcome, RemoveOutcome
 import type { Keyring } from './keyring.ts'
 import type { Held } from './pipeline.ts'
 import type { RemovalWork } from './remove-load.ts'
+import { wasUntagged } from './removal-row.ts'
 
 /** With what its keyed tag says of it. */
 export const readMember = async (
@@ -18,7 +19,9 @@ export const readMember = async (
     const answer = await withDeadline(`reading ${identity.nativeId}`, provider.callDeadlineSeconds * 1000, signal, (inner) =>
       provider.read(identity, work.config, { signal: inner }),
     )
-    const why = answer.kind === 'present' ? await keyring.whyNotOurs(answer.found, work.attempt.mac_key) : null
+    // Without tags there is no keyed one; that there are still none is judged with the rest.
+    const untagged = wasUntagged(work.removal, identity)
+    const why = answer.kind === 'present' && !untagged ? await keyring.whyNotOurs(answer.found, work.attempt.mac_key) : null
     return why === null ? answer : { kind: 'replaced', why }
   } catch (error) {
     return { kind: 'unknown', error: errorText(error) }

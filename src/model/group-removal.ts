@@ -19,6 +19,8 @@ export interface Baseline {
   boundAt: number
   /** Immutable ids that earlier removals of the same attempt had proved gone: their records hold the proofs. Missing: none had. */
   before?: readonly string[]
+  /** Immutable ids of those that were taken in without tags: they must stay so (leases R85). Missing: none. */
+  untagged?: readonly string[]
   members: readonly Pick<BoundMember, 'immutableId' | 'labelsHash' | 'attachedTo' | 'takesAlong'>[]
 }
 
