@@ -35,7 +35,12 @@ const samples: { [C in EventCode]: readonly [EventPayload<C>, ...EventPayload<C>
   'removal.member-gone': [{ cloudId: 'i-0000001a', proof: 'i-0000001a is terminated', left: 3 }],
   'removal.continued': [{ cause: 'orphan.gave-up' }],
   'removal.absence-acknowledged': [{ missing: 'nic n-0000001b', reason: 'replaced by hand on Monday' }],
-  'removal.closed': [{ reason: 'the account is gone' }],
+  'removal.acknowledgement-lapsed': [{ missing: 'nic n-0000001b', by: 'ann' }],
+  'removal.overtaken': [{ cloudId: 'i-0000002a' }],
+  'removal.closed': [
+    { reason: 'the account is gone', left: ['disk d-0000001c in sim-a'] },
+    { reason: 'the account is gone', left: [] },
+  ],
   'removal.dropped': [{ why: 'its labels or tags have changed' }],
   'removal.needs-person': [{ error: 'no identity was recorded, and its look-up finds nothing' }],
   'terminate.gave-up.cleanup-retries': [

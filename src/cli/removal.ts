@@ -18,6 +18,12 @@ export const removalText = (one: RemovalView): string =>
     .join('\n')
     .concat('\n')
 
+/** What nobody looks for any more, by name: it may cost for as long as it is there. */
+const leftBehind = (one: RemovalView): string =>
+  one.left.length === 0
+    ? `what it leaves behind nobody knows by name: look in ${one.location} of ${one.scope} for what carries ref ${one.ref}`
+    : `it leaves behind, as far as anybody knows: ${one.left.join(', ')}`
+
 const needed = (value: unknown, option: string): string => {
   if (typeof value !== 'string' || value.trim() === '') throw usageError(`say it with ${option}`)
   return value
@@ -73,6 +79,6 @@ export const define = (command: Command, cli: Cli): void => {
     const body = { reason: needed(flags['reason'], '--reason TEXT'), ...(typeof fingerprint === 'string' ? { fingerprint } : {}) }
     const { client } = await cli.session(flags)
     const { removal } = (await client.call<{ removal: RemovalView }>('POST', `/v1/removals/${segment(id)}/close`, { body })).body
-    cli.show(flags, removal, () => `removal ${removal.id} is closed; nothing is proved by that\n`)
+    cli.show(flags, removal, () => `removal ${removal.id} is closed; nothing is proved by that\n${leftBehind(removal)}\n`)
   })
 }

@@ -14,7 +14,7 @@ import { examples, keyValue, positiveDuration, wholeNumber, withConnection, with
 import { relative, type Style } from './support/text.ts'
 
 /** What is printed of a resource with --json. */
-interface ResourceView extends Omit<Resource, 'createdAt'> {
+interface ResourceView extends Omit<Resource, 'createdAt' | 'version'> {
   createdAt: string
 }
 interface FaultView {

@@ -34,7 +34,8 @@ export const continueRemoval = async (tx: Tx, row: RemovalRow, one: Ended): Prom
       baseline: partial ? JSON.stringify(rebased(row, one, identity)) : null,
       planned: one.members ? JSON.stringify(one.members) : null,
       evidence: evidenceOf(one),
-      begun_at: tx.now,
+      begun_at: row.begun_at ?? tx.now,
+      continued_at: tx.now,
       started_at: partial ? row.started_at : null,
       accepted_at: null,
       first_failed_at: null,
@@ -73,8 +74,11 @@ export const continueRemoval = async (tx: Tx, row: RemovalRow, one: Ended): Prom
 /** What the new quarantine saw of the survivors; the rest as it was bound. */
 const rebased = (row: RemovalRow, { found }: Ended, identity: readonly ResourceIdentity[]): Baseline => {
   const before = new Map(boundMembers(row).map((member) => [member.immutableId, member]))
+  const { boundAt = 0, before: earlier, untagged } = baselineOf(row) ?? {}
   return {
-    boundAt: baselineOf(row)?.boundAt ?? 0,
+    boundAt,
+    ...(earlier === undefined ? {} : { before: earlier }),
+    ...(untagged === undefined ? {} : { untagged }),
     members: identity.map(({ immutableId, location, kind, nativeId }) => {
       const then = found?.members?.find((one) => one.location === location && one.kind === kind && one.nativeId === nativeId)
       const was = before.get(immutableId)

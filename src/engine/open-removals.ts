@@ -63,6 +63,7 @@ export const openRemovals = async (tx: Tx, ended: readonly Ended[]): Promise<voi
       polls: 0,
       evidence: evidenceOf(ordered),
       begun_at: isFound(cause) ? tx.now : null,
+      continued_at: null,
       due_at: tx.now,
       lock_owner: null,
       lock_until: null,

@@ -4,7 +4,7 @@ import { removalFingerprintText, type Baseline, type BoundMember } from '../mode
 import type { Acknowledged, Stopped } from '../model/stopped.ts'
 import { missingKeys } from '../model/stopped.ts'
 import type { ResourceIdentity } from '../providers/contract.ts'
-import type { AttemptRow } from '../store/attempts.ts'
+import { identityOf, type AttemptRow } from '../store/attempts.ts'
 import type { RemovalRow } from '../store/removals.ts'
 
 const list = (text: string | null): ResourceIdentity[] => (text === null ? [] : (JSON.parse(text) as ResourceIdentity[]))
@@ -29,6 +29,25 @@ export const stoppedOf = (removal: Pick<RemovalRow, 'stopped'>): Stopped | null 
   removal.stopped === null ? null : (JSON.parse(removal.stopped) as Stopped)
 export const baselineOf = (removal: Pick<RemovalRow, 'baseline'>): Baseline | null =>
   removal.baseline === null ? null : (JSON.parse(removal.baseline) as Baseline)
+
+/** What of it is not proved gone, as far as anybody knows: of what is bound, else of what a sweep judged, else what the attempt recorded. */
+export const leftOf = (
+  removal: Pick<RemovalRow, 'identity' | 'planned' | 'progress' | 'state'>,
+  attempt: AttemptRow | undefined,
+): ResourceIdentity[] => {
+  if (removal.state === 'gone') return []
+  const recorded = attempt === undefined ? null : identityOf(attempt)
+  const known = [identitiesOf(removal), plannedOf(removal), recorded === null ? [] : [recorded]].find((members) => members.length > 0) ?? []
+  const gone = new Set(progressOf(removal))
+  return known.filter((member) => !gone.has(member.immutableId))
+}
+
+/** For people. */
+export const leftText = ({ kind, nativeId, location }: ResourceIdentity): string => `${kind} ${nativeId} in ${location}`
+
+/** leases R85: it was taken in without tags, by what its owner says of it. */
+export const wasUntagged = (removal: Pick<RemovalRow, 'baseline'>, { immutableId }: Pick<ResourceIdentity, 'immutableId'>): boolean =>
+  baselineOf(removal)?.untagged?.includes(immutableId) === true
 
 /** Bound by an older version, or of one member: without a baseline only identity and ownership are compared. */
 export const boundMembers = (removal: Pick<RemovalRow, 'identity' | 'baseline'>): BoundMember[] => {

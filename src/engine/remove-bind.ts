@@ -5,10 +5,13 @@
 import { sha256 } from '../lib/sha256.ts'
 import { labelsHash } from '../model/fresh-protection.ts'
 import type { Baseline } from '../model/group-removal.ts'
+import { goneBefore } from '../model/gone-before.ts'
+import { isUntagged, maybeInternal, whyNotInternal } from '../model/internal-member.ts'
 import { isFound, preflight, resourceKey } from '../model/removal.ts'
-import { missingText, type MissingMember } from '../model/stopped.ts'
+import { isLapsed, missingText, type MissingMember } from '../model/stopped.ts'
 import { shapeOf, type Shape, type ShapeMember } from '../model/topology.ts'
 import type { FoundResource, Provider, ResourceIdentity } from '../providers/contract.ts'
+import { removalsOfAttempt } from '../store/removals.ts'
 import type { Held } from './pipeline.ts'
 import { applyHeld, type Proved } from './remove-apply.ts'
 import { inspectGroup } from './remove-calls.ts'
@@ -18,7 +21,7 @@ import { namesOf, type RemovalWork } from './remove-load.ts'
 import { applyBound } from './remove-members.ts'
 import { needsPerson } from './remove-stop.ts'
 import type { RemovalTools } from './remove-tools.ts'
-import { acknowledgedOf, plannedOf } from './removal-row.ts'
+import { acknowledgedOf, identitiesOf, plannedOf, progressOf } from './removal-row.ts'
 
 /** Has what is taken back more than one member, as far as is known before anything is read? */
 export const isGroup = (work: RemovalWork, provider: Provider): boolean =>
@@ -37,8 +40,13 @@ const memberOf = (found: FoundResource): Member => ({
   found,
 })
 
-const baselineOf = (members: readonly Member[]): Baseline => ({
+/** What carried no tags got here as the owner's own, and in no other way. */
+const isInternal = ({ found }: Member): boolean => isUntagged(found)
+
+const baselineOf = (members: readonly Member[], before: readonly ResourceIdentity[]): Baseline => ({
   boundAt: 0,
+  ...(before.length === 0 ? {} : { before: before.map((one) => one.immutableId) }),
+  ...(members.some(isInternal) ? { untagged: members.filter(isInternal).map(({ found }) => found.resource.immutableId) } : {}),
   members: members.map(({ found, attachedTo, takesAlong }) => ({
     immutableId: found.resource.immutableId,
     labelsHash: found.labels === undefined ? null : labelsHash(found.labels, sha256),
@@ -56,6 +64,8 @@ const notOurs = async (
 ): Promise<string | null> => {
   const { removal, attempt } = work
   const { installation } = tools
+  // Another account has the same ids (leases R75).
+  if (found.resource.scope !== removal.scope) return `it is of account ${found.resource.scope}, and the removal of ${removal.scope}`
   const verdict = preflight(
     { resource: found.resource, ref: removal.ref, installation, attemptToken: attempt.token },
     found,
@@ -92,8 +102,13 @@ const lookAt = async (tools: RemovalTools, held: Held, work: RemovalWork, provid
       contradiction: null,
     }
   const own = new Set(known.map((one) => one.identity.immutableId))
-  for (const { found } of members) {
-    const why = await notOurs(tools, work, own, found)
+  const topology = provider.topology?.(work.config)
+  // Tagged ones first: what carries no tags is ours only by an owner that is.
+  const owners: FoundResource[] = []
+  for (const { found } of members.toSorted((a, b) => Number(isInternal(a)) - Number(isInternal(b)))) {
+    const internal = maybeInternal(topology, found)
+    const why = internal ? whyNotInternal(found, owners, work.attempt.token) : await notOurs(tools, work, own, found)
+    if (!internal && found.resource.kind === provider.ownerKind) owners.push(found)
     if (why === null) continue
     const { kind, nativeId, location } = found.resource
     return {
@@ -139,8 +154,16 @@ const missingOf = (work: RemovalWork, provider: Provider, members: readonly Memb
   return [...owners.map(({ identity: { kind, immutableId, nativeId } }) => ({ kind, immutableId, nativeId })), ...missing]
 }
 
+/** What an earlier removal of this attempt proved gone, and what stays so: whatever is there again is no absence. */
+const before = async (tools: RemovalTools, { removal }: RemovalWork, members: readonly Member[]): Promise<ResourceIdentity[]> => {
+  const rows = await tools.context.store.read((session) => removalsOfAttempt(session, removal.attempt_id))
+  const there = new Set(members.map(({ found }) => found.resource.immutableId))
+  const earlier = rows.filter((row) => row.id !== removal.id).map((row) => ({ bound: identitiesOf(row), progress: progressOf(row) }))
+  return goneBefore(earlier).filter((one) => !there.has(one.immutableId))
+}
+
 type Decision =
-  | { kind: 'bind'; members: Member[]; absent: Proved[] }
+  | { kind: 'bind'; members: Member[]; before: ResourceIdentity[]; absent: Proved[] }
   /** It is not bound now, and this gives the row back. */
   | { kind: 'settle'; by: () => Promise<void> }
 
@@ -195,7 +218,10 @@ const decide = async (
   const differs = found ? differsFromPlan(known, members) : null
   if (differs !== null) return drop(differs)
 
-  const gone = acknowledgedOf(work.removal).map(({ kind, nativeId }) => ({ kind, nativeId }))
+  const earlier = await before(tools, work, members)
+  const there = members.map(({ found }) => found.resource)
+  const said = acknowledgedOf(work.removal).filter((one) => !isLapsed(one, there))
+  const gone = [...said, ...earlier].map(({ kind, nativeId }) => ({ kind, nativeId }))
   const topology = provider.topology?.(work.config)
   const shape: Shape<Member> =
     topology === undefined ? { kind: 'exact', members } : shapeOf(topology, members, { entrance: found ? 'found' : 'ended', gone })
@@ -204,7 +230,7 @@ const decide = async (
     const absent = [...reads.values()].flatMap(({ identity, judged }) =>
       judged.kind === 'absent' ? [{ work, identity, proof: judged.proof }] : [],
     )
-    return { kind: 'bind', members: shape.members, absent }
+    return { kind: 'bind', members: shape.members, before: earlier, absent }
   }
   const why = shape.kind === 'exact' ? `its group is incomplete: ${missing.map(missingText).join(', ')} is gone` : shape.why
   if (found) return drop(why)
@@ -228,8 +254,10 @@ export const bindGroup = async (
     return undefined
   }
   const members = decision.members.map((one) => one.found.resource)
-  const baseline = baselineOf(decision.members)
-  const bound = await tools.context.store.write((tx) => applyBound(tx, held, { members, baseline, absent: decision.absent }))
+  const baseline = baselineOf(decision.members, decision.before)
+  const bound = await tools.context.store.write((tx) =>
+    applyBound(tx, held, work, { members, before: decision.before, baseline, absent: decision.absent }),
+  )
   // By all its names from here on: a hold on any of them stops it in this very pass.
   return bound && { ...work, removal: bound, target: { ...work.target, resourceKeys: namesOf(bound, work.attempt) } }
 }

@@ -1,10 +1,11 @@
 /** What removals ask of providers, each with its deadline; a provider that throws has answered "unknown". No other file calls `provider.remove`. */
 import { withDeadline } from '../lib/deadline.ts'
 import { errorText } from '../lib/redact.ts'
-import type { InspectOutcome, Provider, ReadOutcome, RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
+import type { InspectOutcome, Precondition, Provider, ReadOutcome, RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
 import type { Keyring } from './keyring.ts'
 import type { Held } from './pipeline.ts'
 import type { RemovalWork } from './remove-load.ts'
+import { wasUntagged } from './removal-row.ts'
 
 /** With what its keyed tag says of it. */
 export const readMember = async (
@@ -18,17 +19,25 @@ export const readMember = async (
     const answer = await withDeadline(`reading ${identity.nativeId}`, provider.callDeadlineSeconds * 1000, signal, (inner) =>
       provider.read(identity, work.config, { signal: inner }),
     )
-    const why = answer.kind === 'present' ? await keyring.whyNotOurs(answer.found, work.attempt.mac_key) : null
+    // Without tags there is no keyed one; that there are still none is judged with the rest.
+    const untagged = wasUntagged(work.removal, identity)
+    const why = answer.kind === 'present' && !untagged ? await keyring.whyNotOurs(answer.found, work.attempt.mac_key) : null
     return why === null ? answer : { kind: 'replaced', why }
   } catch (error) {
     return { kind: 'unknown', error: errorText(error) }
   }
 }
 
-export const callRemove = async (held: Held, work: RemovalWork, provider: Provider, identity: ResourceIdentity): Promise<RemoveOutcome> => {
+export const callRemove = async (
+  held: Held,
+  work: RemovalWork,
+  provider: Provider,
+  identity: ResourceIdentity,
+  precondition: Precondition,
+): Promise<RemoveOutcome> => {
   try {
     return await withDeadline(`removing ${identity.nativeId}`, provider.callDeadlineSeconds * 1000, held.signal, (inner) =>
-      provider.remove(identity, work.config, { signal: inner }),
+      provider.remove(identity, work.config, { signal: inner }, precondition),
     )
   } catch (error) {
     return { kind: 'unknown', error: errorText(error) }

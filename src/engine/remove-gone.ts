@@ -12,6 +12,7 @@ import { event, reportContradictions, resolveAbout } from './record.ts'
 import { resolveWaiting } from './resolve-waiting.ts'
 import { expireLive, lockAll, recordProofs, targetsOf } from './remove-apply.ts'
 import type { RemovalWork } from './remove-load.ts'
+import { closeOvertaken, overtakenBy } from './remove-overtaken.ts'
 import { identitiesOf, progressOf } from './removal-row.ts'
 
 export interface Gone {
@@ -57,7 +58,9 @@ const unheldInstances = async (tx: Tx, gone: readonly Gone[]): Promise<Set<strin
 
 export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefined[]> => {
   const { mine, leases } = await lockAll(tx, items)
-  const gone = items.filter((item) => mine.has(item.held.id) && isWhole(item))
+  const whole = items.filter((item) => mine.has(item.held.id) && isWhole(item))
+  const overtaken = await overtakenBy(tx, whole, progressWith)
+  const gone = whole.filter((item) => !overtaken.has(item.held.id))
   await updateEach(
     tx,
     'attempts',
@@ -103,7 +106,14 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefin
     ]),
   )
   // Of a member of a group it was recorded with its progress.
-  await recordProofs(tx, gone.flatMap(provedNow))
+  await recordProofs(tx, whole.flatMap(provedNow))
+  await closeOvertaken(
+    tx,
+    whole.flatMap((one) => {
+      const attempt = overtaken.get(one.held.id)
+      return attempt ? [{ ...one, attempt, progress: progressWith(one), lease: leases.get(one.work.removal.lease_id ?? '') }] : []
+    }),
+  )
   await closeGivenUp(
     tx,
     gone.map(({ work }) => work.attempt.id),

@@ -7,13 +7,16 @@ import { isFound, resourceKey } from '../model/removal.ts'
 import { missingText, type MissingMember } from '../model/stopped.ts'
 import type { Contradiction, Provider, ResourceIdentity } from '../providers/contract.ts'
 import { answeredMembers } from '../store/audit.ts'
+import { stillHeld } from '../store/due.ts'
+import type { RemovalRow } from '../store/removals.ts'
 import { applyHeld, applyPoll } from './remove-apply.ts'
 import { readMember } from './remove-calls.ts'
 import { applyDropped } from './remove-giveup.ts'
 import type { Gone } from './remove-gone.ts'
 import { judge, memberRead, type Judged } from './remove-judge.ts'
 import type { RemovalWork } from './remove-load.ts'
-import { applyProgress } from './remove-members.ts'
+import { applyLapsed, lapse } from './remove-lapsed.ts'
+import { applyProgress, currentMember } from './remove-members.ts'
 import { needsPerson } from './remove-stop.ts'
 import type { RemovalTools } from './remove-tools.ts'
 import { acknowledgedOf, boundMembers, identitiesOf, progressOf } from './removal-row.ts'
@@ -58,6 +61,11 @@ export const allAbsent = (held: Held, work: RemovalWork, reads: Reads): Gone | u
   return first && { held, work, identity: first.identity, proof: all.at(-1)?.proof ?? first.proof, contradictions, all }
 }
 
+const underWay = (removal: RemovalRow): { underWay?: string } => {
+  const member = currentMember(removal)
+  return member === undefined ? {} : { underWay: member.immutableId }
+}
+
 const factsOf = async (tools: RemovalTools, work: RemovalWork, reads: Reads): Promise<GroupFacts> => {
   const { removal } = work
   const anyAbsent = [...reads.values()].some((one) => one.judged.kind === 'absent')
@@ -66,6 +74,7 @@ const factsOf = async (tools: RemovalTools, work: RemovalWork, reads: Reads): Pr
     members: boundMembers(removal),
     progress: progressOf(removal),
     answered,
+    ...(removal.state === 'verifying' && removal.accepted_at !== null ? underWay(removal) : {}),
     acknowledged: new Map(
       acknowledgedOf(removal).flatMap((one) => (one.immutableId === null ? [] : [[one.immutableId, `${one.by}: ${one.reason}`]])),
     ),
@@ -75,7 +84,7 @@ const factsOf = async (tools: RemovalTools, work: RemovalWork, reads: Reads): Pr
 
 /** leases R83: only when a fresh read of every member, also of those in the progress, shows nothing left. */
 const clear = async (tools: RemovalTools, held: Held, work: RemovalWork, provider: Provider): Promise<void> => {
-  const { log } = tools.context
+  const { log, store } = tools.context
   const members = identitiesOf(work.removal)
   const reads = await readAll(tools, work, provider, members, held.signal)
   for (const { identity, judged } of reads.values()) {
@@ -83,6 +92,7 @@ const clear = async (tools: RemovalTools, held: Held, work: RemovalWork, provide
     if (judged.kind === 'failed')
       return tools.failed({ held, work, error: `${identity.kind} ${identity.nativeId}: ${judged.error}`, contradiction: null })
     log.warn({ removal: work.removal.id, member: identity.nativeId }, 'proved gone before, and it is read again: nothing is cleared')
+    await store.write(async (tx) => (await stillHeld(tx, 'removals', [held])).size > 0 && lapse(tx, work, [identity]))
     const error = `${identity.kind} ${identity.nativeId} was proved gone, and is there again: nothing is called gone`
     return tools.failed({ held, work, error, contradiction: resourceKey(work.removal.provider, identity.location, identity.nativeId) })
   }
@@ -112,6 +122,9 @@ export const stepGroup = async (tools: RemovalTools, held: Held, work: RemovalWo
   switch (verdict.kind) {
     case 'done':
       return clear(tools, held, work, provider)
+    case 'lapsed':
+      await store.write((tx) => applyLapsed(tx, held, work, verdict.members))
+      return context.signals.wake('remove')
     case 'append': {
       const { identity } = of(verdict.member.immutableId)
       await store.write((tx) => applyProgress(tx, { held, work, identity, proof: verdict.proof }))

@@ -2,10 +2,12 @@
 import { sha256 } from '../lib/sha256.ts'
 import { changedSince, labelsHash, protectedNow } from '../model/fresh-protection.ts'
 import type { MemberRead } from '../model/group-removal.ts'
+import { isUntagged } from '../model/internal-member.ts'
 import type { RemovalEvidence } from '../model/removal-evidence.ts'
 import { isFound, preflight } from '../model/removal.ts'
 import type { Contradiction, FoundResource, ReadOutcome, RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
 import type { RemovalWork } from './remove-load.ts'
+import { wasUntagged } from './removal-row.ts'
 
 export type Judged =
   | { kind: 'absent'; proof: string; contradictions: Contradiction[] }
@@ -44,14 +46,22 @@ export const judge = (work: RemovalWork, identity: ResourceIdentity, read: ReadO
     case 'present': {
       const { found } = read
       const bound = { resource: identity, ref: work.removal.ref, installation, attemptToken: work.attempt.token }
-      const verdict = preflight(bound, found, found.existence === 'exists')
+      const untagged = wasUntagged(work.removal, identity)
+      if (untagged && found.existence === 'exists' && !isUntagged(found))
+        return { kind: 'failed', error: 'it was taken in without tags, and carries some by now', contradiction: true }
+      const verdict = preflight(bound, found, found.existence === 'exists' && !untagged)
       if (verdict.kind === 'contradiction') return { kind: 'failed', error: verdict.why, contradiction: true }
       return {
         kind: 'present',
         found,
         existence: found.existence,
         contradictions: read.contradictions,
-        fingerprint: { resource: found.resource, tags: found.tags, state: found.providerState },
+        fingerprint: {
+          resource: found.resource,
+          tags: found.tags,
+          state: found.providerState,
+          ...(found.version === undefined ? {} : { version: found.version }),
+        },
         protectedBy: isFound(work.removal.cause) ? protectedNow(found) : null,
         changed: changedOf(work, identity, found),
       }
@@ -70,6 +80,7 @@ export const memberRead = (judged: Judged): MemberRead => {
       const { labels, attachedTo, takesAlong } = judged.found
       return {
         kind: 'present',
+        ...(judged.existence === 'exists' ? {} : { going: true as const }),
         ...(labels === undefined || judged.existence !== 'exists' ? {} : { labelsHash: labelsHash(labels, sha256) }),
         ...(attachedTo === undefined ? {} : { attachedTo }),
         ...(takesAlong === undefined ? {} : { takesAlong }),
@@ -89,6 +100,8 @@ export const failureOf = (outcome: RemoveOutcome): string | null => {
       return `the provider asks to try later: ${outcome.why}`
     case 'denied':
       return `permission denied: ${outcome.permission}`
+    case 'changed':
+      return `it changed after it was read, and nothing was done: ${outcome.why}`
     case 'unknown':
       return outcome.error
   }

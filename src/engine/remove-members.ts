@@ -9,6 +9,7 @@ import type { Tx } from '../store/store.ts'
 import type { Held } from './pipeline.ts'
 import { event } from './record.ts'
 import { recordProofs, targetsOf, type Proved } from './remove-apply.ts'
+import { lapse } from './remove-lapsed.ts'
 import type { RemovalWork } from './remove-load.ts'
 import { identitiesOf, plannedOf, progressOf } from './removal-row.ts'
 
@@ -19,6 +20,16 @@ export const currentMember = (removal: RemovalRow): ResourceIdentity | undefined
   return members.find((member) => !gone.has(member.immutableId))
 }
 
+export interface Binding {
+  /** What goes, in order. */
+  members: readonly ResourceIdentity[]
+  /** What earlier removals of the same attempt proved gone: bound with them, and in the progress from the beginning (leases R80). */
+  before: readonly ResourceIdentity[]
+  baseline: Baseline
+  /** Proved absent before anything was bound, and by no removal. */
+  absent: readonly Proved[]
+}
+
 /**
  * leases R77: the whole identity in one transaction, before the first deletion.
  * @returns the row as it is now; undefined: the lock was lost, and nothing is bound
@@ -26,18 +37,21 @@ export const currentMember = (removal: RemovalRow): ResourceIdentity | undefined
 export const applyBound = async (
   tx: Tx,
   held: Held,
-  { members, baseline, absent }: { members: readonly ResourceIdentity[]; baseline: Baseline; absent: readonly Proved[] },
+  work: RemovalWork,
+  { members, before, baseline, absent }: Binding,
 ): Promise<RemovalRow | undefined> => {
   if ((await stillHeld(tx, 'removals', [held])).size === 0) return undefined
   // What had gone before anything was bound is no member, and its absence is on record all the same.
   await recordProofs(tx, absent)
+  await lapse(tx, work, members)
   await tx.db
     .updateTable('removals')
     .set({
       // A row of the first version has its stable baseline from here on (leases R90).
       version: 2,
-      identity: JSON.stringify(members),
-      baseline: members.length > 1 ? JSON.stringify({ ...baseline, boundAt: tx.now }) : null,
+      identity: JSON.stringify([...before, ...members]),
+      progress: JSON.stringify(before.map((one) => one.immutableId)),
+      baseline: before.length + members.length > 1 ? JSON.stringify({ ...baseline, boundAt: tx.now }) : null,
       stopped: null,
     })
     .where('id', '=', held.id as never)

@@ -117,10 +117,17 @@ export const createTools = (context: EngineContext): RemovalTools => {
     // have taken longer than the lock stands.
     if (intent.kind === 'lost' || !(await isOurs(held)) || !stillStands(held)) return undefined
     const intentId = intent.id
-    const answer = await callRemove(held, work, provider, identity)
+    const { version } = judged.found
+    const answer = await callRemove(held, work, provider, identity, version === undefined ? {} : { version })
     const failure = failureOf(answer)
     if (failure !== null) {
       await store.write((tx) => recordOutcome(tx, [{ work, intentId, answer }]))
+      // Read afresh at once: only what the next read shows says whether it still goes (leases R91).
+      if (answer.kind === 'changed' && work.removal.tries < quickTries) {
+        await store.write((tx) => applyQuickTry(tx, held, work, redact(failure), 0))
+        signals.wake('remove')
+        return undefined
+      }
       if (mayBeStale(work, answer)) return giveBack(store.write((tx) => applyQuickTry(tx, held, work, redact(failure), quickTryMs)))
       return giveBack(failed({ held, work, error: failure, contradiction: null }))
     }

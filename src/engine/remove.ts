@@ -7,6 +7,7 @@ import { withDeadline } from '../lib/deadline.ts'
 import { errorText } from '../lib/redact.ts'
 import { heldBy, isFound, isOverRemoval, resourceKey } from '../model/removal.ts'
 import { judgeLookUp } from '../model/provision.ts'
+import { keyMismatch, type RemovalKey } from '../model/removal-key.ts'
 import { isLeftByFork } from '../model/stop.ts'
 import { identityColumns, identityOf, updateAttempt } from '../store/attempts.ts'
 import type { Provider, ResourceIdentity } from '../providers/contract.ts'
@@ -28,6 +29,13 @@ import { identitiesOf, plannedOf } from './removal-row.ts'
 
 /** Newer ones are refused untouched; the first has neither identity nor progress, and is read as one that is not bound yet (leases R89, R90). */
 const knownVersions = new Set([1, 2])
+
+const keyOf = (row: { scope: string; ref: string; instance_id: string }, attemptId: string): RemovalKey => ({
+  scope: row.scope,
+  ref: row.ref,
+  instanceId: row.instance_id,
+  attemptId,
+})
 
 export const removePipeline = (context: EngineContext): PipelineSpec => {
   const { store, log } = context
@@ -154,6 +162,11 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
       if (recorded && !isLeftByFork(holder)) await rearm(context, provider, recorded, work.config, held.signal)
       return store.write((tx) => applyHeld(tx, held, work, holder))
     }
+    const mismatch = keyMismatch(keyOf(work.removal, work.removal.attempt_id), {
+      attempt: keyOf(work.attempt, work.attempt.id),
+      members: [...identitiesOf(work.removal), ...plannedOf(work.removal)],
+    })
+    if (mismatch !== null) return store.write((tx) => needsPerson(tx, held, work, `nothing was touched: ${mismatch}`))
     const members = identitiesOf(work.removal)
     if (members.length > 1) return stepGroup(tools, held, work, provider)
     const identity = await identityFor(work, provider, held.signal)

@@ -8,6 +8,7 @@ import { instancesByIds, type InstanceRow } from '../store/instances.ts'
 import type { LeaseRow } from '../store/leases.ts'
 import { removalsOfLeases, type RemovalRow } from '../store/removals.ts'
 import type { Session } from '../store/store.ts'
+import { leftOf, leftText } from './removal-row.ts'
 
 export const iso = (ms: number): string => new Date(ms).toISOString()
 export const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms))
@@ -25,7 +26,13 @@ const noCleanup: CleanupView = {
   goneAt: null,
   stuck: false,
   heldBy: null,
+  closedBy: null,
+  mayBeLeft: null,
 }
+
+/** Of what a person closed: by name what nobody proved gone, neither then nor later; null: it is over. */
+const mayBeLeft = (removal: RemovalRow, attempt: AttemptRow | undefined): string[] | null =>
+  removal.state !== 'closed' || attempt?.outcome === 'absent' ? null : leftOf(removal, attempt).map(leftText)
 
 const cleanupOf = (
   lease: LeaseRow,
@@ -47,6 +54,11 @@ const cleanupOf = (
       goneAt: isoOrNull(removal.gone_at),
       stuck: removal.failures >= stuckAfter,
       heldBy: removal.held_by,
+      closedBy: removal.closed_by,
+      mayBeLeft: mayBeLeft(
+        removal,
+        attempts.find((one) => one.id === removal.attempt_id),
+      ),
     }
   // No removal was needed, or none could be opened yet: the create is still being settled.
   if (isLive(lease.state) || lease.release_deletes === 0) return noCleanup

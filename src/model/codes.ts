@@ -71,7 +71,19 @@ export const eventCodes = {
     'warning',
     (p) => `Absence of ${p.missing} acknowledged, the removal goes on: ${p.reason}`,
   ),
-  'removal.closed': entry<{ reason: string }>('warning', (p) => `Removal closed by a person, nothing is proved: ${p.reason}`),
+  'removal.acknowledgement-lapsed': entry<{ missing: string; by: string }>(
+    'warning',
+    (p) => `${p.missing} is there again, and ${p.by} had answered for its absence: that counts no more`,
+  ),
+  'removal.overtaken': entry<{ cloudId: string }>(
+    'warning',
+    (p) => `Removal proves nothing of ${p.cloudId}, which its attempt recorded meanwhile: that is taken back by a removal of its own`,
+  ),
+  'removal.closed': entry<{ reason: string; left: readonly string[] }>(
+    'warning',
+    (p) =>
+      `Removal closed by a person, nothing is proved: ${p.reason}; left behind: ${p.left.length === 0 ? 'nobody knows what' : p.left.join(', ')}`,
+  ),
   'removal.dropped': entry<{ why: string }>('warning', (p) => `Removal dropped, to be judged afresh: ${p.why}`),
   'removal.needs-person': entry<{ error: string }>('error', (p) => `Removal stopped until a person decides: ${p.error}`),
   // orphans R96, R97: these two name what they are about, because they are read by themselves.

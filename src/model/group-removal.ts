@@ -17,12 +17,23 @@ export interface BoundMember extends Identity {
 export interface Baseline {
   /** ms */
   boundAt: number
+  /** Immutable ids that earlier removals of the same attempt had proved gone: their records hold the proofs. Missing: none had. */
+  before?: readonly string[]
+  /** Immutable ids of those that were taken in without tags: they must stay so (leases R85). Missing: none. */
+  untagged?: readonly string[]
   members: readonly Pick<BoundMember, 'immutableId' | 'labelsHash' | 'attachedTo' | 'takesAlong'>[]
 }
 
 export type MemberRead =
   /** Identity and ownership agree with what is bound. Missing: the provider's reads don't show it. */
-  | { kind: 'present'; labelsHash?: string; attachedTo?: readonly string[]; takesAlong?: readonly string[] }
+  | {
+      kind: 'present'
+      labelsHash?: string
+      attachedTo?: readonly string[]
+      takesAlong?: readonly string[]
+      /** The provider itself says that it is on its way out. */
+      going?: true
+    }
   /** An exact not-found for the bound immutable id. */
   | { kind: 'absent'; proof: string }
   | { kind: 'unknown'; error: string }
@@ -37,11 +48,15 @@ export interface GroupFacts {
   answered: ReadonlySet<string>
   /** Immutable ids of which a person said that they know why they are gone: by immutable id, who and why. */
   acknowledged: ReadonlyMap<string, string>
+  /** The member whose removal was accepted just now and is looked for; missing: none. */
+  underWay?: string
   /** By immutable id, of every survivor. */
   reads: ReadonlyMap<string, MemberRead>
 }
 
 export type GroupJudgement =
+  /** A person had said that these are gone, and they are there: that word is none any more. */
+  | { kind: 'lapsed'; members: BoundMember[] }
   /** Proved gone and explained: it is appended before anything else is touched. */
   | { kind: 'append'; member: BoundMember; proof: string }
   | { kind: 'failed'; member: BoundMember; error: string; contradiction: boolean }
@@ -55,13 +70,29 @@ export type GroupJudgement =
 
 export const named = (member: Pick<Identity, 'kind' | 'nativeId'>): string => `${member.kind} ${member.nativeId}`
 
+const takersOf = ({ members }: GroupFacts, member: BoundMember): BoundMember[] =>
+  members.filter((other) => other.takesAlong?.includes(member.nativeId) === true)
+
+/** Our own call is doing it: the answer is recorded, and it is on its way out, or absent. What still stands has taken nothing along. */
+const isGoing = (facts: GroupFacts, taker: BoundMember): boolean => {
+  const read = facts.reads.get(taker.immutableId)
+  return facts.answered.has(taker.immutableId) && (read?.kind === 'absent' || (read?.kind === 'present' && read.going === true))
+}
+
+/** It may have gone with a member that was taken on just now, and that a read still shows as if nothing were: the next look tells. */
+const awaitsTaker = (facts: GroupFacts, member: BoundMember): boolean =>
+  takersOf(facts, member).some(
+    (taker) =>
+      taker.immutableId === facts.underWay &&
+      facts.answered.has(taker.immutableId) &&
+      facts.reads.get(taker.immutableId)?.kind === 'present',
+  )
+
 const explained = (facts: GroupFacts, member: BoundMember, proof: string): string | null => {
   if (facts.answered.has(member.immutableId)) return proof
   const who = facts.acknowledged.get(member.immutableId)
   if (who !== undefined) return `${proof}; its absence was acknowledged by ${who}`
-  const taker = facts.members.find(
-    (other) => other.takesAlong?.includes(member.nativeId) === true && facts.progress.includes(other.immutableId),
-  )
+  const taker = takersOf(facts, member).find((other) => facts.progress.includes(other.immutableId) || isGoing(facts, other))
   return taker === undefined ? null : `${proof}; it went with ${named(taker)}`
 }
 
@@ -99,12 +130,14 @@ export const judgeGroup = (facts: GroupFacts): GroupJudgement => {
     member,
     read: facts.reads.get(member.immutableId) ?? ({ kind: 'unknown', error: 'it was not read' } as const),
   }))
+  const back = seen.filter(({ member, read }) => read.kind === 'present' && facts.acknowledged.has(member.immutableId))
+  if (back.length > 0) return { kind: 'lapsed', members: back.map(({ member }) => member) }
   const missing: BoundMember[] = []
   for (const { member, read } of seen) {
     if (read.kind !== 'absent') continue
     const proof = explained(facts, member, read.proof)
     if (proof !== null) return { kind: 'append', member, proof }
-    missing.push(member)
+    if (!awaitsTaker(facts, member)) missing.push(member)
   }
   for (const { member, read } of seen) {
     if (read.kind === 'contradiction') return { kind: 'failed', member, error: `${named(member)}: ${read.why}`, contradiction: true }

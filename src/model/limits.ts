@@ -13,6 +13,8 @@ export interface PlanEntry {
   /** The orphan's reason code. */
   rule: string
   fingerprint: string
+  /** It was begun before and dropped, and nothing of it has changed since: it stands behind the others of its kind and rule. */
+  dropped?: true
 }
 
 export interface LimitPolicy {
@@ -131,12 +133,15 @@ const beyond = (
   return null
 }
 
-/** What of a plan within the limits begins now: by (provider, kind, rule) first 1, then 3, then the rest. */
+/**
+ * What of a plan within the limits begins now: by (provider, kind, rule) first 1, then 3, then the rest. What was dropped last time, and would be again, takes
+ * no place from one that was not tried yet.
+ */
 const staged = <E extends PlanEntry>(entries: readonly E[], canaries: ReadonlyMap<string, Canary>): { now: E[]; later: E[] } => {
   const left = new Map<string, number>()
   const now: E[] = []
   const later: E[] = []
-  for (const entry of entries) {
+  for (const entry of entries.toSorted((a, b) => Number(a.dropped ?? false) - Number(b.dropped ?? false))) {
     const key = canaryKey(entry)
     const canary = canaries.get(key) ?? freshCanary
     const room = left.get(key) ?? allowances[canary.stage] - canary.inFlight

@@ -20,6 +20,10 @@ export interface Acknowledged extends MissingMember {
   at: number
 }
 
+/** leases R91: a person's word that something is gone counts no more once it is read again. Of what was never bound only the kind is known. */
+export const isLapsed = (one: Acknowledged, there: readonly { kind: string; immutableId: string }[]): boolean =>
+  there.some((member) => (one.immutableId === null ? one.kind === member.kind : one.immutableId === member.immutableId))
+
 export const missingText = ({ kind, nativeId }: MissingMember): string => (nativeId === null ? `a ${kind}` : `${kind} ${nativeId}`)
 
 /** As the fingerprint names them. */

@@ -10,6 +10,8 @@ export interface Topology {
   companions: readonly string[]
   /** Which kind may stand on which; missing: any, inside the group. */
   edges?: readonly (readonly [member: string, target: string])[]
+  /** Kinds that a provider makes inside an owner and may leave without tags (a system disk). What it says of one is judged by `whyNotInternal` (leases R85). */
+  internal?: readonly string[]
 }
 
 /** Of a provider whose removal of a whole group is one idempotent call. */

@@ -19,6 +19,7 @@ import {
   type SweepClock,
   type SweepPolicy,
 } from './evidence.ts'
+import { goneBefore } from './gone-before.ts'
 import { leader, type Group } from './group.ts'
 import { isRef } from './ids.ts'
 import { completeCell, type Inventory } from './inventory.ts'
@@ -277,9 +278,7 @@ export const shapeOfGroup = (
   // Without a topology the owner goes first, and alone: what was made with it is found by later sweeps (orphans R24, R70).
   if (topology === undefined) return { kind: 'exact', members: group.owner ? members.filter((one) => one.seen === group.owner) : members }
   const attempt = evidence?.attempts.find((one) => one.token === group.token)
-  const gone = (evidence?.removals ?? [])
-    .filter((removal) => removal.attemptId === attempt?.id)
-    .flatMap((removal) => removal.bound.filter((bound) => removal.progress?.includes(bound.immutableId)))
+  const gone = goneBefore((evidence?.removals ?? []).filter((removal) => removal.attemptId === attempt?.id))
   return shapeOf(topology, members, { entrance: 'found', gone })
 }
 

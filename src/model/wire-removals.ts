@@ -39,6 +39,8 @@ export interface RemovalView {
   members: RemovalMemberView[]
   /** What a person names who acknowledges an absence or closes it: it stands for exactly what is shown here. */
   fingerprint: string
+  /** By name what is not proved gone, as far as anybody knows; empty: nothing, or nobody knows what. */
+  left: string[]
   /** What is missing without an explanation, each as `kind native-id`. */
   missing: string[]
   closedAt: string | null

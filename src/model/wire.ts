@@ -34,6 +34,10 @@ export interface CleanupView {
   /** From the third failure in a row on (leases R47). */
   stuck: boolean
   heldBy: string | null
+  /** Who ended it without proof: a person, or `system` where another removal goes on; null: it was not closed. */
+  closedBy: string | null
+  /** Of one that was closed, by name what nobody has proved gone; empty: nobody knows what. Null: nothing of it is left, or it is not closed. */
+  mayBeLeft: string[] | null
 }
 
 export interface LeaseView {

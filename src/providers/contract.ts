@@ -81,6 +81,14 @@ export interface FoundResource {
   attachedTo?: string[]
   /** Native ids of what the provider deletes with it, whether anybody asks for that or not. */
   takesAlong?: string[]
+  /** The provider's own word for exactly this state of it (an etag, a row's version), for `Precondition`; missing: it has none. */
+  version?: string
+}
+
+/** leases R91: what a removal is bound to, beyond the identity. A provider that has no such thing ignores it. */
+export interface Precondition {
+  /** Of the fresh read right before the call. */
+  version?: string
 }
 
 /** Something that carries our ref and yet is not what an attempt made: reported, never touched. */
@@ -98,7 +106,7 @@ export type FindOutcome =
 
 export type ReadOutcome =
   | { kind: 'present'; found: FoundResource; contradictions: Contradiction[] }
-  /** An exact not-found for the immutable id. `proof` says how it is known. */
+  /** An exact not-found for the immutable id; where its account or location is not found, the answer is `unknown` (leases R86). `proof` says how it is known. */
   | { kind: 'absent'; proof: string; contradictions: Contradiction[] }
   /** The name is there with another identity: not ours, not touched. */
   | { kind: 'replaced'; why: string }
@@ -137,6 +145,8 @@ export type RemoveOutcome =
   | { kind: 'blocked'; by: string }
   | { kind: 'retryLater'; why: string; afterSeconds: number | null }
   | { kind: 'denied'; permission: string }
+  /** It is not any more as the precondition says: nothing was done, and it is read again before anything else is. */
+  | { kind: 'changed'; why: string }
   | { kind: 'unknown'; error: string }
 
 /** Which group: what one attempt made. */
@@ -180,9 +190,16 @@ export interface Provider {
   read(resource: ResourceIdentity, config: Record<string, unknown>, context: CallContext): Promise<ReadOutcome>
   /**
    * Asks for the removal of exactly this resource; the engine has read it just before and written its intent.
-   * Must compare the immutable id itself once more. An already absent resource is `gone` (orphans R25).
+   * Must compare the immutable id itself once more. An already absent resource is `gone` (orphans R25); where its account or location can't be found nothing
+   * is known of it, and the answer is `unknown` (leases R86). What gives a `version` must refuse with `changed` where that is another by now, in the very
+   * step that deletes (leases R91).
    */
-  remove(resource: ResourceIdentity, config: Record<string, unknown>, context: CallContext): Promise<RemoveOutcome>
+  remove(
+    resource: ResourceIdentity,
+    config: Record<string, unknown>,
+    context: CallContext,
+    precondition?: Precondition,
+  ): Promise<RemoveOutcome>
   /**
    * Which group of this backend may be taken back as a whole, and in what order: data, judged by the engine (leases R66, R78). One of whose kinds are
    * several needs `inspect`. Missing: what the attempt recorded goes, or what a sweep saw, one by one.

@@ -35,6 +35,10 @@ export const unfinishedRemovals = (session: Session, project: string | null): Pr
 export const unfinishedRemovalsOf = async (session: Session, attemptIds: readonly AttemptId[]): Promise<RemovalRow[]> =>
   (await rowsIn(session, 'removals', 'attempt_id', attemptIds, { order: ['opened_at', 'id'] })).filter((row) => !isOverRemoval(row.state))
 
+/** All that were ever ordered of it, oldest first. */
+export const removalsOfAttempt = (session: Session, attemptId: AttemptId): Promise<RemovalRow[]> =>
+  rowsIn(session, 'removals', 'attempt_id', [attemptId], { order: ['opened_at', 'id'] })
+
 /** The open removals of these attempts: never two for one attempt. One that gave up is none (orphans R98). */
 export const openRemovalsOf = async (session: Session, attemptIds: readonly AttemptId[]): Promise<RemovalRow[]> =>
   (await rowsIn(session, 'removals', 'attempt_id', attemptIds)).filter((row) => isOpenRemoval(row.state))

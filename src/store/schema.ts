@@ -259,8 +259,10 @@ export interface RemovalsTable extends Due {
   acknowledged: Generated<string>
   /** Quick tries in a row of the member whose turn it is (leases R87). */
   tries: Generated<number>
-  /** When a sweep began it, or it was gone on with after it had been given up: its ground is of then; null: that of its opening. */
+  /** When a sweep first began it; null: none did. */
   begun_at: number | null
+  /** When it was last gone on with after it had been dropped or given up: its ground is of then, and a day's limit counts it then; null: never. */
+  continued_at: number | null
   /** A person said that nothing more is to be done about it. */
   closed_at: number | null
   closed_by: string | null

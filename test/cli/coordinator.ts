@@ -39,6 +39,8 @@ export const cleanup = (state: CleanupView['state'] = 'none', changes: Partial<C
   retryAt: null,
   startedAt: null,
   claimExpiresAt: null,
+  closedBy: null,
+  mayBeLeft: null,
   goneAt: null,
   stuck: false,
   heldBy: null,

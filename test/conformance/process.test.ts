@@ -24,6 +24,16 @@ const settled = async (pid: number): Promise<string> => {
 
 const setup = (mode: 'namespace' | 'session') => async (): Promise<ConformanceWorld> => {
   const boxes = openBoxes({ mode, graceSeconds: 1 })
+  // A folder that can't be read, also by root: a file stands in its place.
+  const hideBoxes = async (): Promise<() => Promise<void>> => {
+    const folder = join(boxes.dataFolder, 'boxes')
+    renameSync(folder, `${folder}.away`)
+    writeFileSync(folder, '')
+    return async () => {
+      rmSync(folder)
+      if (existsSync(`${folder}.away`)) renameSync(`${folder}.away`, folder)
+    }
+  }
   return {
     provider: boxes.provider,
     config: boxes.config,
@@ -81,16 +91,8 @@ const setup = (mode: 'namespace' | 'session') => async (): Promise<ConformanceWo
       return settled(boxes.outside(['sleep', '600'], environment).pid as number)
     },
     tagged: (ref) => settled(boxes.outside(['sleep', '600'], { LEASEHOLD_REF: ref }).pid as number),
-    // A folder that can't be read, also by root: a file stands in its place.
-    async breakListing() {
-      const folder = join(boxes.dataFolder, 'boxes')
-      renameSync(folder, `${folder}.away`)
-      writeFileSync(folder, '')
-      return async () => {
-        rmSync(folder)
-        if (existsSync(`${folder}.away`)) renameSync(`${folder}.away`, folder)
-      }
-    },
+    breakListing: hideBoxes,
+    loseAccount: hideBoxes,
     async kill(resource) {
       const { pid, start } = initOf(resource)
       process.kill(pid, 'SIGKILL')

@@ -29,6 +29,10 @@ export interface ConformanceWorld {
   tagged(ref: string): Promise<string>
   /** Makes a listing of the owner's kind fail in the first location, and answers how to mend it. */
   breakListing(): Promise<() => Promise<void>>
+  /** Makes the account, or the location, of everything answer that it is not there itself; and answers how to mend it. */
+  loseAccount(): Promise<() => Promise<void>>
+  /** Changes something of a resource that its version tells; only where reads show one. */
+  touch?(resource: ResourceIdentity): Promise<void>
   /** Makes the tags of a resource unreadable; only where a provider's can be. */
   hideTags?(resource: ResourceIdentity): Promise<void>
   dispose(): Promise<void>
@@ -37,6 +41,8 @@ export interface ConformanceWorld {
 export interface ConformanceTraits {
   /** The world has `hideTags`. */
   tagsCanHide?: boolean
+  /** Reads show a version; the world has `touch`. */
+  versions?: boolean
 }
 
 export const providerConformance = (name: string, setup: () => Promise<ConformanceWorld>, traits: ConformanceTraits = {}): void => {
@@ -179,6 +185,44 @@ export const providerConformance = (name: string, setup: () => Promise<Conforman
       await removeForGood(one.resource)
       expect(await read(two.resource)).toMatchObject({ kind: 'present', found: { existence: 'exists' } })
       expect(await world.count(two.request.ref)).toBe(1)
+    })
+
+    it('believes "not found" only of the exact resource: of an account or a location that is not there it knows nothing (leases R86)', async () => {
+      const { request, resource } = await make()
+      const mend = await world.loseAccount()
+      const group = { ref: request.ref, location: resource.location, attemptToken: request.attemptToken, known: [resource] }
+      expect((await read(resource)).kind).toBe('unknown')
+      expect((await provider.find(request.ref, world.config, context())).kind).toBe('incomplete')
+      if (provider.inspect) expect((await provider.inspect(group, world.config, context())).kind).toBe('incomplete')
+      expect(['unknown', 'blocked', 'retryLater']).toContain((await remove(resource)).kind)
+      await mend()
+      // The twin: it stood all the while, and once it is gone the exact read says so.
+      expect((await read(resource)).kind).toBe('present')
+      await removeForGood(resource)
+      expect((await read(resource)).kind).toBe('absent')
+    })
+
+    it('removes nothing that changed after it was read, where its reads show a version (leases R91)', async () => {
+      const { request, resource } = await make()
+      const versionNow = async (): Promise<string | undefined> => {
+        const outcome = await read(resource)
+        return outcome.kind === 'present' ? outcome.found.version : undefined
+      }
+      const asRead = (version: string | undefined) =>
+        provider.remove(resource, world.config, context(), version === undefined ? {} : { version })
+      const before = await versionNow()
+      expect(before !== undefined).toBe(traits.versions === true)
+      if (before !== undefined) {
+        expect(await versionNow()).toBe(before)
+        await world.touch?.(resource)
+        expect((await asRead(before)).kind).toBe('changed')
+        expect(await world.count(request.ref)).toBe(1)
+        expect(await versionNow()).not.toBe(before)
+      }
+      // As it was read right before, it goes.
+      expect(['gone', 'accepted']).toContain((await asRead(await versionNow())).kind)
+      await removeForGood(resource)
+      expect(await world.count(request.ref)).toBe(0)
     })
 
     it('leaves alone what is not ours, whatever identity it is given', async () => {

@@ -295,7 +295,12 @@ eachStore('giving up on what no lease holds', (open) => {
     })
     expect(await removal(w)).toMatchObject({ state: 'closed', gone_at: null, due_at: null })
     expect(await instance(w)).toMatchObject({ state: 'terminated' })
-    expect((await getLease(context, root, lease.id)).cleanup.state).toBe('closed')
+    expect(closed.left).toHaveLength(1)
+    expect((await getLease(context, root, lease.id)).cleanup).toMatchObject({ state: 'closed', closedBy: 'pat', mayBeLeft: closed.left })
+    const [told] = await events(w, 'removal.closed')
+    expect(told?.message).toBe(
+      `Removal closed by a person, nothing is proved: the account is closed; left behind: ${closed.left.join(', ')}`,
+    )
     expect(await listRemovals(context, root, { limit: 10 })).toEqual([])
     expect((await findings(w)).map((row) => row.code)).not.toContain('removal-needs-person')
     expect(await events(w, 'removal.closed')).toMatchObject([{ actor: 'pat' }])

@@ -93,6 +93,29 @@ describe('one step of a removal of several members', () => {
     })
   })
 
+  it('what goes with a member is explained by the recorded answer for that one, once it is on its way out; by no intent, and by nothing that stands (leases R80)', () => {
+    const cascading = members.map((one) => (one.nativeId === 'm' ? { ...one, takesAlong: ['n', 'd'] } : one))
+    const answered = new Set(['m#1'])
+    const reads = (m: MemberRead) => new Map(facts({ gone: ['n'] }).reads).set('m#1', m)
+    const going: MemberRead = { kind: 'present', attachedTo: [], takesAlong: [], going: true }
+    const judged = (given: Partial<GroupFacts>) => judgeGroup(facts({ members: cascading, ...given }))
+    expect(judged({ reads: reads(going), answered })).toMatchObject({ kind: 'append', proof: 'not found; it went with machine m' })
+    expect(judged({ reads: reads(absent), answered })).toMatchObject({ kind: 'append', member: { nativeId: 'm' } })
+    expect(judged({ reads: reads(going) })).toMatchObject({ kind: 'unexplained', members: [{ nativeId: 'n' }] })
+    expect(judged({ reads: reads(there('m')), answered })).toMatchObject({ kind: 'unexplained' })
+    // Accepted just now, and a read that lags: it is looked at again, and nothing else is touched meanwhile.
+    expect(judged({ reads: reads(there('m')), answered, underWay: 'm#1' })).toMatchObject({ kind: 'next', member: { nativeId: 'm' } })
+    expect(judged({ reads: reads(there('m')), underWay: 'm#1' })).toMatchObject({ kind: 'unexplained' })
+  })
+
+  it("a person's word that something is gone lapses once it is read again, and explains nothing then (leases R91)", () => {
+    const acknowledged = new Map([['n#1', 'ann: moved it']])
+    expect(judgeGroup(facts({ acknowledged }))).toMatchObject({ kind: 'lapsed', members: [{ nativeId: 'n' }] })
+    expect(judgeGroup(facts({ acknowledged, gone: ['n'] }))).toMatchObject({ kind: 'append' })
+    const reads = new Map(facts().reads).set('n#1', { kind: 'unknown', error: 'HTTP 500' })
+    expect(judgeGroup(facts({ acknowledged, reads }))).toMatchObject({ kind: 'failed' })
+  })
+
   it('a stale reference is tolerated to what is in the progress only (leases R84)', () => {
     const stale = (progress: string[], now: string[]) =>
       memberChange(bound('i'), { kind: 'present', attachedTo: now }, { members, progress })
@@ -136,6 +159,7 @@ describe('one step of a removal of several members', () => {
             break
           case 'changed':
           case 'failed':
+          case 'lapsed':
           case 'unexplained':
             expect(survivors.length).toBeGreaterThan(0)
         }

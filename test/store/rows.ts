@@ -71,6 +71,7 @@ export const removalRow = (n: number, over: Partial<Row<'removals'>> = {}): Row<
   acknowledged: '[]',
   tries: 0,
   begun_at: null,
+  continued_at: null,
   closed_at: null,
   closed_by: null,
   closed_reason: null,

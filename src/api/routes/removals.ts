@@ -1,5 +1,5 @@
 /** Removals, and what a person says of one that stands still. */
-import { Type } from 'typebox'
+import { Type, type TSchema } from 'typebox'
 import { acknowledgeAbsence, closeRemoval, getRemoval, listRemovals } from '../../engine/admin/index.ts'
 import { answers, type Api, type Wiring } from '../app.ts'
 import { answer, defaultLimit, nothing, ref } from '../schemas/kinds.ts'
@@ -7,6 +7,14 @@ import { acknowledgeBody, closeBody, Removal, removalId, removalQuery } from '..
 
 const tags = ['removals']
 const one = (description: string) => answer(description, { removal: ref(Removal) })
+
+/** What a person says of one removal. */
+const word = <Body extends TSchema>(
+  body: Body,
+  { answered, ...said }: { operationId: string; summary: string; description: string; answered: string },
+) => ({
+  schema: { ...said, tags, params: removalId, querystring: nothing, body, response: answers({ 200: one(answered) }) },
+})
 
 export const removalRoutes = (app: Api, { context }: Wiring): void => {
   app.get(
@@ -42,36 +50,24 @@ export const removalRoutes = (app: Api, { context }: Wiring): void => {
 
   app.post(
     '/v1/removals/:id/acknowledge-absence',
-    {
-      schema: {
-        operationId: 'acknowledgeAbsence',
-        summary: 'Answer for what is gone, so that the removal goes on',
-        description:
-          'For approvers and admins. Bound to the fingerprint: a removal that changed meanwhile is refused. Each absence is read once more before anything else is touched.',
-        tags,
-        params: removalId,
-        querystring: nothing,
-        body: acknowledgeBody,
-        response: answers({ 200: one('The removal, which goes on.') }),
-      },
-    },
+    word(acknowledgeBody, {
+      operationId: 'acknowledgeAbsence',
+      summary: 'Answer for what is gone, so that the removal goes on',
+      description:
+        'For approvers and admins. Bound to the fingerprint: a removal that changed meanwhile is refused. Each absence is read once more before anything else is touched.',
+      answered: 'The removal, which goes on.',
+    }),
     async (request) => ({ removal: await acknowledgeAbsence(context, request.actor, request.params.id, request.body) }),
   )
 
   app.post(
     '/v1/removals/:id/close',
-    {
-      schema: {
-        operationId: 'closeRemoval',
-        summary: 'End a removal that was given up or waits for a person',
-        description: 'For approvers and admins. Nothing is proved by it; whatever turns up later is judged as any other resource.',
-        tags,
-        params: removalId,
-        querystring: nothing,
-        body: closeBody,
-        response: answers({ 200: one('The removal, closed.') }),
-      },
-    },
+    word(closeBody, {
+      operationId: 'closeRemoval',
+      summary: 'End a removal that was given up or waits for a person',
+      description: 'For approvers and admins. Nothing is proved by it; whatever turns up later is judged as any other resource.',
+      answered: 'The removal, closed, with what it leaves behind.',
+    }),
     async (request) => ({ removal: await closeRemoval(context, request.actor, request.params.id, request.body) }),
   )
 }

@@ -40,6 +40,11 @@ export const Cleanup = closed({
   goneAt: timeOrNull(),
   stuck: flag(),
   heldBy: textOrNull(),
+  closedBy: textOrNull({ description: 'Who ended it without proof; null: it was not closed.' }),
+  mayBeLeft: Type.Union([Type.Array(text()), Type.Null()], {
+    description:
+      'Of one that was closed, by name what nobody has proved gone; empty: nobody knows what; null: nothing is left, or it is not closed.',
+  }),
 })
 
 export const Lease = component(

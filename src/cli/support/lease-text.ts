@@ -10,7 +10,9 @@ export const hasEnded = (lease: LeaseView): boolean => terminal.has(lease.state)
 
 /** What is still owed of an ended lease's resource, or what goes on with it. */
 const cleanupText = (lease: LeaseView): string => {
-  const { state, stuck, heldBy } = lease.cleanup
+  const { state, stuck, heldBy, closedBy, mayBeLeft } = lease.cleanup
+  if (mayBeLeft !== null)
+    return `closed by ${closedBy ?? 'somebody'}, ${mayBeLeft.length === 0 ? 'something' : mayBeLeft.join(', ')} may still be there`
   if (lease.retainedAt !== null && state === 'none') return 'retained'
   if (state === 'none') return ''
   return `${state}${stuck ? ' (stuck)' : ''}${heldBy === null ? '' : ` (by ${heldBy})`}`
@@ -20,7 +22,7 @@ const cleanupText = (lease: LeaseView): string => {
 export const isHistory = (lease: LeaseView): boolean =>
   hasEnded(lease) &&
   (lease.cleanup.state === 'gone' ||
-    lease.cleanup.state === 'closed' ||
+    (lease.cleanup.state === 'closed' && lease.cleanup.mayBeLeft === null) ||
     (lease.cleanup.state === 'none' && lease.retainedAt === null && lease.cloudID === null && !lease.provisioningResourceMayExist))
 
 export const leaseColumns = (nowMs: number): Column<LeaseView>[] => [

@@ -5,7 +5,7 @@ import { isOverRemoval } from '../../model/removal.ts'
 import { isLeftByFork } from '../../model/stop.ts'
 import { missingText, type Acknowledged } from '../../model/stopped.ts'
 import type { RemovalView } from '../../model/wire-removals.ts'
-import { rowsIn } from '../../store/bulk.ts'
+import { attemptById } from '../../store/attempts.ts'
 import { unlocked } from '../../store/due.ts'
 import { appendEvents } from '../../store/events.ts'
 import { lockInstances } from '../../store/instances.ts'
@@ -17,7 +17,7 @@ import { requireApprover, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { event, instanceTarget, leaseTarget, resourceTargets } from '../record.ts'
 import { resolveWaiting } from '../resolve-waiting.ts'
-import { acknowledgedOf, fingerprintOf, identitiesOf, progressOf, resourcesOf, stoppedOf } from '../removal-row.ts'
+import { acknowledgedOf, fingerprintOf, leftOf, leftText, resourcesOf, stoppedOf } from '../removal-row.ts'
 import { auditOperator } from './operator-audit.ts'
 import { getRemoval, removalNotFound } from './removals.ts'
 
@@ -27,21 +27,26 @@ const reasonOf = (reason: string): string => {
   return said
 }
 
+/** What the audit keeps of it, beside removal, fingerprint and reason. */
+type Said = { action: string } & Record<string, unknown>
+
 interface Locked {
   row: RemovalRow
   lease: LeaseRow | undefined
   targets: Parameters<typeof event>[3]['targets']
+  /** Refuses what changed since it was looked at; without a fingerprint it is meant as it is. */
+  requireSame: () => void
 }
 
 /** In the order of every transaction: lease, instance, removal. */
-const lockAll = async (tx: Tx, actor: Actor, id: string): Promise<Locked> => {
+const lockAll = async (tx: Tx, actor: Actor, id: string): Promise<Omit<Locked, 'requireSame'>> => {
   const [known] = await removalsByIds(tx, [id])
   if (!known || !seesProject(actor, known.project)) throw removalNotFound(id)
   const [lease] = known.lease_id === null ? [] : await lockLeases(tx, [known.lease_id])
   await lockInstances(tx, [known.instance_id])
   const row = await lockRemoval(tx, id)
   if (!row) throw removalNotFound(id)
-  const [attempt] = await rowsIn(tx, 'attempts', 'id', [row.attempt_id])
+  const attempt = await attemptById(tx, row.attempt_id)
   const about = resourceTargets(row.provider, resourcesOf(row, attempt))
   const targets = [...(lease ? [leaseTarget(lease)] : []), instanceTarget({ id: row.instance_id, name: row.name }), ...about]
   return { row, lease, targets }
@@ -60,7 +65,33 @@ const requireSame = (row: RemovalRow, fingerprint: string): void => {
     throw new LeaseholdError('removal_changed', `removal ${row.id} is not any more what that fingerprint stands for; look at it again`)
 }
 
-const wakeAndShow = async (context: EngineContext, actor: Actor, row: RemovalRow): Promise<RemovalView> => {
+/** Who says what of which removal: asks for role and reason, locks everything, has it written, and shows what has become of it. */
+const say = async (
+  context: EngineContext,
+  actor: Actor,
+  { id, reason, fingerprint }: { id: string; reason: string; fingerprint?: string },
+  write: (tx: Tx, locked: Locked, reason: string) => Promise<Said>,
+): Promise<RemovalView> => {
+  requireApprover(actor)
+  const why = reasonOf(reason)
+  const row = await context.store.write(async (tx) => {
+    const locked = await lockAll(tx, actor, id)
+    const { row: removal } = locked
+    const said = await write(
+      tx,
+      {
+        ...locked,
+        requireSame: () => {
+          if (fingerprint !== undefined) requireSame(removal, fingerprint)
+        },
+      },
+      why,
+    )
+    const about = { project: removal.project, scope: removal.scope, ref: removal.ref, removalId: removal.id }
+    await auditOperator(tx, actor, about, { removal: removal.id, fingerprint: fingerprintOf(removal), ...said, reason: why })
+    await resolveWaiting(tx, [removal])
+    return removal
+  })
   context.signals.wake('remove')
   if (row.lease_id) context.signals.changed(row.lease_id)
   return getRemoval(context, actor, row.id)
@@ -71,23 +102,20 @@ const wakeAndShow = async (context: EngineContext, actor: Actor, row: RemovalRow
  * fingerprint: what changed meanwhile is refused.
  * @throws LeaseholdError forbidden, not_found, bad_request, removal_changed, removal_not_stopped
  */
-export const acknowledgeAbsence = async (
+export const acknowledgeAbsence = (
   context: EngineContext,
   actor: Actor,
   id: string,
   input: { fingerprint: string; reason: string },
-): Promise<RemovalView> => {
-  requireApprover(actor)
-  const reason = reasonOf(input.reason)
-  const row = await context.store.write(async (tx) => {
-    const { row: removal, targets } = await lockAll(tx, actor, id)
+): Promise<RemovalView> =>
+  say(context, actor, { id, ...input }, async (tx, { row: removal, targets, requireSame: same }, reason) => {
     const stopped = stoppedOf(removal)
     if (stopped === null || isOverRemoval(removal.state))
       throw new LeaseholdError(
         'removal_not_stopped',
         `removal ${id} does not wait for anybody to say why something of it is gone; "leasehold removal show ${id}" says what comes next`,
       )
-    requireSame(removal, input.fingerprint)
+    same()
     const said = stopped.missing.map((one): Acknowledged => ({ ...one, by: actor.name, reason, at: tx.now }))
     await tx.db
       .updateTable('removals')
@@ -107,24 +135,8 @@ export const acknowledgeAbsence = async (
     await appendEvents(tx, [
       event(tx, 'removal.absence-acknowledged', { missing, reason }, { project: removal.project, actor: actor.name, targets }),
     ])
-    await auditOperator(
-      tx,
-      actor,
-      { project: removal.project, scope: removal.scope, ref: removal.ref, removalId: removal.id },
-      {
-        action: 'acknowledge-absence',
-        removal: removal.id,
-        fingerprint: fingerprintOf(removal),
-        code: stopped.code,
-        missing: stopped.missing,
-        reason,
-      },
-    )
-    await resolveWaiting(tx, [removal])
-    return removal
+    return { action: 'acknowledge-absence', code: stopped.code, missing: stopped.missing }
   })
-  return wakeAndShow(context, actor, row)
-}
 
 /** May it be given up for good? What is still tried is not: it would go on at the provider. */
 const requireIdle = (row: RemovalRow): void => {
@@ -159,22 +171,19 @@ const endInstance = async (tx: Tx, removal: RemovalRow): Promise<void> => {
 }
 
 /**
- * A person ends what was given up, or waits for one: recorded with name and reason, and never as a proof. Whatever of it turns up later is judged as any
- * other resource (orphans R91).
+ * A person ends what was given up, or waits for one: recorded with name and reason, with what it leaves behind, and never as a proof. Whatever of it turns up
+ * later is judged as any other resource (orphans R91).
  * @throws LeaseholdError forbidden, not_found, bad_request, removal_not_stopped, removal_changed
  */
-export const closeRemoval = async (
+export const closeRemoval = (
   context: EngineContext,
   actor: Actor,
   id: string,
   input: { reason: string; fingerprint?: string },
-): Promise<RemovalView> => {
-  requireApprover(actor)
-  const reason = reasonOf(input.reason)
-  const row = await context.store.write(async (tx) => {
-    const { row: removal, lease, targets } = await lockAll(tx, actor, id)
+): Promise<RemovalView> =>
+  say(context, actor, { id, ...input }, async (tx, { row: removal, lease, targets, requireSame: same }, reason) => {
     requireIdle(removal)
-    if (input.fingerprint !== undefined) requireSame(removal, input.fingerprint)
+    same()
     await tx.db
       .updateTable('removals')
       .set((set) => ({
@@ -196,25 +205,13 @@ export const closeRemoval = async (
         .set({ state: 'failed', failure_code: 'removal_closed', failure_error: reason, ended_at: tx.now, updated_at: tx.now, due_at: null })
         .where('id', '=', lease.id)
         .execute()
-    await appendEvents(tx, [event(tx, 'removal.closed', { reason }, { project: removal.project, actor: actor.name, targets })])
-    await auditOperator(
-      tx,
-      actor,
-      { project: removal.project, scope: removal.scope, ref: removal.ref, removalId: removal.id },
-      {
-        action: 'close-removal',
-        removal: removal.id,
-        fingerprint: fingerprintOf(removal),
-        was: removal.state,
-        error: removal.error,
-        left: identitiesOf(removal)
-          .filter((one) => !progressOf(removal).includes(one.immutableId))
-          .map(({ kind, nativeId, immutableId }) => ({ kind, nativeId, immutableId })),
-        reason,
-      },
-    )
-    await resolveWaiting(tx, [removal])
-    return removal
+    const left = leftOf(removal, await attemptById(tx, removal.attempt_id))
+    const payload = { reason, left: left.map(leftText) }
+    await appendEvents(tx, [event(tx, 'removal.closed', payload, { project: removal.project, actor: actor.name, targets })])
+    return {
+      action: 'close-removal',
+      was: removal.state,
+      error: removal.error,
+      left: left.map(({ kind, nativeId, immutableId }) => ({ kind, nativeId, immutableId })),
+    }
   })
-  return wakeAndShow(context, actor, row)
-}

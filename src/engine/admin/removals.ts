@@ -6,12 +6,14 @@ import { missingText } from '../../model/stopped.ts'
 import type { RemovalView } from '../../model/wire-removals.ts'
 import { rowsIn } from '../../store/bulk.ts'
 import { leftByFork, readInstallation, type InstallationRow } from '../../store/installation.ts'
+import type { AttemptRow } from '../../store/attempts.ts'
 import type { LeaseRow } from '../../store/leases.ts'
+import type { Session } from '../../store/store.ts'
 import { removalsByIds, unfinishedRemovals, type RemovalRow } from '../../store/removals.ts'
 import { requireFull, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { requireKnown } from '../known.ts'
-import { fingerprintOf, identitiesOf, plannedOf, progressOf, stoppedOf } from '../removal-row.ts'
+import { fingerprintOf, identitiesOf, leftOf, leftText, plannedOf, progressOf, stoppedOf } from '../removal-row.ts'
 import { iso, isoOrNull } from '../views.ts'
 
 const standingOf = (row: RemovalRow, own: InstallationRow | undefined): RemovalStanding => ({
@@ -41,13 +43,33 @@ const membersOf = (row: RemovalRow): RemovalView['members'] => {
   }))
 }
 
-const view = (
-  context: EngineContext,
-  row: RemovalRow,
-  lease: LeaseRow | undefined,
-  own: InstallationRow | undefined,
-  now: number,
-): RemovalView => {
+interface Beside {
+  lease: LeaseRow | undefined
+  attempt: AttemptRow | undefined
+  own: InstallationRow | undefined
+}
+
+/** What is told with each: its lease, its attempt, and whose this database is. */
+const beside = async (session: Session, rows: readonly RemovalRow[]): Promise<(row: RemovalRow) => Beside> => {
+  const leaseRows = await rowsIn(
+    session,
+    'leases',
+    'id',
+    rows.flatMap((row) => row.lease_id ?? []),
+  )
+  const attemptRows = await rowsIn(
+    session,
+    'attempts',
+    'id',
+    rows.map((row) => row.attempt_id),
+  )
+  const leases = new Map(leaseRows.map((row) => [row.id, row]))
+  const attempts = new Map(attemptRows.map((row) => [row.id, row]))
+  const own = await readInstallation(session)
+  return (row) => ({ lease: row.lease_id === null ? undefined : leases.get(row.lease_id), attempt: attempts.get(row.attempt_id), own })
+}
+
+const view = (context: EngineContext, row: RemovalRow, { lease, attempt, own }: Beside, now: number): RemovalView => {
   const standing = standingOf(row, own)
   return {
     id: row.id,
@@ -74,6 +96,7 @@ const view = (
     nextStep: nextStep(standing, context.sweepSettings(row.provider).mode.value),
     members: membersOf(row),
     fingerprint: standing.fingerprint,
+    left: leftOf(row, attempt).map(leftText),
     missing: stoppedOf(row)?.missing.map(missingText) ?? [],
     closedAt: isoOrNull(row.closed_at),
     closedBy: row.closed_by,
@@ -92,18 +115,8 @@ export const listRemovals = async (
   const views = await context.store.read(async (session) => {
     const project = await requireKnown(context, session, actor, { project: input.project })
     const rows = await unfinishedRemovals(session, project)
-    const own = await readInstallation(session)
-    const leases = new Map(
-      (
-        await rowsIn(
-          session,
-          'leases',
-          'id',
-          rows.flatMap((row) => row.lease_id ?? []),
-        )
-      ).map((row) => [row.id, row]),
-    )
-    return rows.map((row) => view(context, row, row.lease_id === null ? undefined : leases.get(row.lease_id), own, now))
+    const told = await beside(session, rows)
+    return rows.map((row) => view(context, row, told(row), now))
   })
   return views
     .filter((one) => input.stuck !== true || one.stuck)
@@ -121,7 +134,7 @@ export const getRemoval = async (context: EngineContext, actor: Actor, id: strin
   return context.store.read(async (session) => {
     const [row] = await removalsByIds(session, [id])
     if (!row || !seesProject(actor, row.project)) throw removalNotFound(id)
-    const [lease] = row.lease_id === null ? [] : await rowsIn(session, 'leases', 'id', [row.lease_id])
-    return view(context, row, lease, await readInstallation(session), now)
+    const told = await beside(session, [row])
+    return view(context, row, told(row), now)
   })
 }

@@ -38,10 +38,10 @@ const evidenceIn = (record: AuditRecord): RemovalEvidence | null => {
  * then, which only later records repeat. Null: an older version opened it.
  */
 export const evidenceOf = (
-  removal: Pick<RemovalRow, 'evidence' | 'begun_at' | 'opened_at'>,
+  removal: Pick<RemovalRow, 'evidence' | 'continued_at' | 'begun_at' | 'opened_at'>,
   records: readonly AuditRecord[],
 ): RemovalEvidence | null =>
   records
-    .filter((record) => record.at >= (removal.begun_at ?? removal.opened_at))
+    .filter((record) => record.at >= (removal.continued_at ?? removal.begun_at ?? removal.opened_at))
     .map(evidenceIn)
     .find((one) => one !== null) ?? (removal.evidence === null ? null : (JSON.parse(removal.evidence) as RemovalEvidence))

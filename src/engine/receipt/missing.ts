@@ -5,6 +5,7 @@
 import type { AuditRecord } from '../../store/audit.ts'
 import type { RemovalRow } from '../../store/removals.ts'
 import { bodyOf } from '../admin/audit.ts'
+import { baselineOf, progressOf } from '../removal-row.ts'
 import { iso } from '../views.ts'
 import { inner, textIn } from './bodies.ts'
 import type { Chained } from './chained.ts'
@@ -28,8 +29,11 @@ const proofGaps = (removal: RemovalRow, records: readonly AuditRecord[], elsewhe
   if (removal.evidence === null) return []
   const proofs = records.filter((record) => record.kind === 'proof')
   const proved = new Set(proofs.map((record) => textIn(inner(bodyOf(record), 'absent'), 'immutableId')))
-  const gaps = (JSON.parse(removal.progress) as string[])
-    .filter((id) => !proved.has(id))
+  // What had gone by an earlier removal of the same attempt is proved by that one's records.
+  const before = new Set(baselineOf(removal)?.before)
+  const earlier = new Set(elsewhere.map((record) => textIn(inner(bodyOf(record), 'absent'), 'immutableId')))
+  const gaps = progressOf(removal)
+    .filter((id) => !proved.has(id) && !(before.has(id) && earlier.has(id)))
     .map((id) => `the proof that ${id} is absent is missing`)
   if (removal.state === 'gone' && gaps.length + proofs.length + elsewhere.length === 0)
     gaps.push(

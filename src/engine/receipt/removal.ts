@@ -18,6 +18,7 @@ import type { AuditRecord } from '../../store/audit.ts'
 import type { RemovalRow } from '../../store/removals.ts'
 import type { SweepRow } from '../../store/sweeps.ts'
 import { bodyOf } from '../admin/audit.ts'
+import { baselineOf } from '../removal-row.ts'
 import { iso, isoOrNull } from '../views.ts'
 import { keyOf, membersOf } from './asked.ts'
 import { missingRecords } from './missing.ts'
@@ -130,7 +131,9 @@ const foundView = (found: FoundEvidence, { sweep }: Told): ReceiptFoundView => (
 })
 
 const resourcesOf = ({ removal, attempt }: Told): ReceiptResourceView[] => {
-  const members = membersOf(removal)
+  // What an earlier removal of the same attempt took away is in that one's receipt.
+  const before = new Set(baselineOf(removal)?.before)
+  const members = membersOf(removal).filter((one) => !before.has(one.immutableId))
   if (members.length > 0)
     return members.map((one) => ({ location: one.location, kind: one.kind, nativeID: one.nativeId, immutableID: one.immutableId }))
   if (!attempt || attempt.native_id === null) return []

@@ -9,8 +9,10 @@ import type { Session, Tx } from '../../store/store.ts'
 import type { AttemptRow } from '../../store/attempts.ts'
 import { rowsIn } from '../../store/bulk.ts'
 import { instancesByIds } from '../../store/instances.ts'
-import type { InstanceId, Ref } from '../../model/ids.ts'
-import { isOpenRemoval } from '../../model/removal.ts'
+import { unfinishedRemovalsOf } from '../../store/removals.ts'
+import type { AttemptId, InstanceId, Ref } from '../../model/ids.ts'
+import type { RemovalEvidence } from '../../model/removal-evidence.ts'
+import { isFound, isOpenRemoval } from '../../model/removal.ts'
 import { shapeOfGroup } from '../../model/verdict.ts'
 import type { Ended } from '../ended.ts'
 import { openRemovals } from '../open-removals.ts'
@@ -71,7 +73,7 @@ const history = async (
   const rows = await session.db
     .selectFrom('removals')
     .select(['id', 'provider', 'cause', 'identity', 'planned', 'state', 'failures', 'first_failed_at', 'held_by'])
-    .select((select) => select.fn.coalesce('begun_at', 'opened_at').as('begunAt'))
+    .select((select) => select.fn.coalesce('continued_at', 'begun_at', 'opened_at').as('begunAt'))
     .where('scope', '=', scope as never)
     .where('cause', 'like', 'orphan.%')
     .orderBy('begunAt', 'desc')
@@ -101,6 +103,20 @@ const history = async (
   }
 }
 
+const attemptOf = ({ noted: { judged } }: OrphanEntry): AttemptId[] =>
+  judged.verdict.kind === 'orphan' ? judged.verdict.proofs.slice(0, 1).map((proof) => proof.attemptId as AttemptId) : []
+
+/** Says of each whether it was dropped when it was tried last, as it stands now: only a drop leaves what a sweep found given up. */
+const withDropped = async (session: Session, eligible: readonly OrphanEntry[]): Promise<OrphanEntry[]> => {
+  const rows = await unfinishedRemovalsOf(session, eligible.flatMap(attemptOf))
+  const dropped = new Set(
+    rows
+      .filter((row) => row.state === 'gave-up' && isFound(row.cause) && row.evidence !== null)
+      .map((row) => `${row.attempt_id} ${(JSON.parse(row.evidence ?? '{}') as RemovalEvidence).found?.fingerprint}`),
+  )
+  return eligible.map((entry) => (dropped.has(`${attemptOf(entry)[0]} ${entry.fingerprint}`) ? { ...entry, dropped: true } : entry))
+}
+
 export interface Planned {
   decision: PlanDecision<OrphanEntry>
   /** Approved plans, and what of each begins. */
@@ -123,7 +139,8 @@ export interface PlanInput {
 export const planSweep = async (session: Session, input: PlanInput, now: number): Promise<Planned> => {
   const { failing, inProgress, ...past } = await history(session, input.scope, input.ownerKind, now)
   const { oursInScope, limits } = input
-  const plan = planWith(input.eligible, input.approved, input.counts, now, { ...past, oursInScope, hash: sha256 }, limits)
+  const eligible = await withDropped(session, input.eligible)
+  const plan = planWith(eligible, input.approved, input.counts, now, { ...past, oursInScope, hash: sha256 }, limits)
   return { ...plan, failing, inProgress }
 }
 

@@ -70,6 +70,9 @@ export const request = async <T>(client: Client, call: Call, signal: AbortSignal
     throw new CloudError({ kind: 'denied', permission }, `${place(call)}: permission ${permission} is missing`)
   }
   if (lie === 'throttle') throw new CloudError({ kind: 'throttled' }, `${place(call)}: too many requests`)
+  // Of the place, and not of what was asked for: it proves nothing of that (leases R86).
+  if (lie === 'not-found')
+    throw new CloudError({ kind: 'failed' }, `${place(call)}: location ${call.location ?? 'of the account'} was not found`)
   if (lie === 'error-before') throw new CloudError({ kind: 'failed' }, `${place(call)}: internal error`)
   const answer = work({ delayMs: reads ? 0 : slowMs, lagMs, lie })
   if (slowMs > 0 && !reads) await wait(slowMs)

@@ -39,6 +39,8 @@ export interface Attach {
 
 export type Ending =
   | { kind: 'absent' }
+  /** It has another version than was asked for: nothing was done. */
+  | { kind: 'changed'; version: number }
   | { kind: 'blocked'; by: string }
   /** The end of it is under way. */
   | { kind: 'accepted'; requestId: string }
@@ -94,7 +96,7 @@ export interface Cloud {
   locations(): string[]
   /** The same again under an id of its own: tags are copied, what was fixed at creation is not. @throws NotFoundError */
   copy(id: string): Resource
-  end(id: string, times?: { delayMs?: number; durationMs?: number }): Ending
+  end(id: string, how?: { delayMs?: number; durationMs?: number; version?: string }): Ending
   /** A request id for what was accepted and will not happen. */
   requestId(): string
   attach(edge: Attach): void
@@ -180,6 +182,7 @@ export const openCloud = (path: string, now: () => number = Date.now): Cloud => 
   }
   const connect = (edge: Edge): void => {
     database.run('insert or replace into attachments (member, target, on_end) values (?, ?, ?)', edge.member, edge.target, edge.on_end)
+    database.run('update resources set version = version + 1 where seq in (?, ?)', edge.member, edge.target)
   }
   const neighbours = (page: readonly Row[]): Map<number, Neighbour[]> => {
     const found = new Map<number, Neighbour[]>(page.map((one) => [one.seq, []]))
@@ -271,13 +274,14 @@ export const openCloud = (path: string, now: () => number = Date.now): Cloud => 
         const seq = insert({ kind, location, name, tags: tags === null ? null : (JSON.parse(tags) as Record<string, string>) }, at)
         return describe(row(seq) as Row, at)
       }),
-    end: (id, { delayMs = 0, durationMs = 0 } = {}) =>
+    end: (id, { delayMs = 0, durationMs = 0, version } = {}) =>
       call((at) => {
         const found = byId(id, at)
         if (found === undefined || hasEnded(found, at)) return { kind: 'absent' }
+        if (found.ending_at !== null) return { kind: 'accepted', requestId: requestId() }
+        if (version !== undefined && version !== String(found.version)) return { kind: 'changed', version: found.version }
         const by = blocker(found, at)
         if (by !== null) return { kind: 'blocked', by }
-        if (found.ending_at !== null) return { kind: 'accepted', requestId: requestId() }
         const ended = at + delayMs + durationMs
         database.run('update resources set ending_at = ?, ended_at = ?, due_at = ? where seq = ?', at + delayMs, ended, ended, found.seq)
         settle(database, at)
@@ -289,7 +293,12 @@ export const openCloud = (path: string, now: () => number = Date.now): Cloud => 
     setTags: (id, tags) =>
       call((at) => {
         const text = tags === null ? null : JSON.stringify(tags)
-        database.run('update resources set tags = ?, ref = ? where seq = ?', text, tags?.[tag.ref] ?? null, existing(id, at).seq)
+        database.run(
+          'update resources set tags = ?, ref = ?, version = version + 1 where seq = ?',
+          text,
+          tags?.[tag.ref] ?? null,
+          existing(id, at).seq,
+        )
       }),
     rearm: (id, lifetimeMs) =>
       call((at) => {
@@ -300,7 +309,7 @@ export const openCloud = (path: string, now: () => number = Date.now): Cloud => 
       }),
     stop: (id) =>
       call((at) => {
-        database.run('update resources set stopped_at = ? where seq = ?', at, existing(id, at).seq)
+        database.run('update resources set stopped_at = ?, version = version + 1 where seq = ?', at, existing(id, at).seq)
       }),
     addFault: (fault) => addFault(database, fault),
     faults: () => listFaults(database),

@@ -4,7 +4,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 
-const formatVersion = 1
+const formatVersion = 2
 
 // `seq` is never used again (autoincrement), so no id is. Times are ms. `due_at`: when something next happens by itself.
 const schema = `
@@ -15,7 +15,8 @@ const schema = `
     tags text, ref text, token text,
     created_at integer not null, ready_at integer not null, visible_at integer not null,
     deadline_at integer, at_deadline text not null, stopped_at integer,
-    ending_at integer, ended_at integer, linger_ms integer not null, settled integer not null default 0, due_at integer
+    ending_at integer, ended_at integer, linger_ms integer not null, settled integer not null default 0, due_at integer,
+    version integer not null default 1
   );
   create index resources_by_cell on resources (location, kind, seq);
   create index resources_by_ref on resources (ref) where ref is not null;
@@ -68,6 +69,11 @@ export class Database {
   #prepareFile(): void {
     const { user_version: version } = this.one<{ user_version: number }>('pragma user_version') ?? { user_version: 0 }
     if (version === formatVersion) return
+    if (version === 1) {
+      this.#handle.exec('alter table resources add column version integer not null default 1')
+      this.#handle.exec(`pragma user_version = ${formatVersion}`)
+      return
+    }
     if (version !== 0)
       throw new Error(`${this.path} was written by another version of Leasehold (format ${version}); use a file of its own`)
     if (this.all('select name from sqlite_schema').length > 0)

@@ -10,6 +10,7 @@ export const effects = [
   'lag',
   'ignore',
   'denied',
+  'not-found',
   'fail-page',
   'empty-page',
   'repeat-page',

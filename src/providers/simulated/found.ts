@@ -34,6 +34,7 @@ export const foundOf = (resource: Resource, scope: ScopeId): FoundResource => ({
   providerState: resource.state,
   existence: states[resource.state],
   labels: resource.tags,
+  version: String(resource.version),
 })
 
 /** Made by the same attempt, as far as ref and token tell. */

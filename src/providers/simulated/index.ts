@@ -104,10 +104,10 @@ export const createSimulatedProvider = ({ dataFolder, now = Date.now, sleep = re
         return { kind: 'unknown', error: errorText(error) }
       }
     },
-    async remove(resource, given, { signal }) {
+    async remove(resource, given, { signal }, precondition) {
       try {
         const { client, scope, config } = open(given)
-        return await removeResource(client, scope, resource, config, signal)
+        return await removeResource(client, scope, resource, config, signal, precondition)
       } catch (error) {
         return { kind: 'unknown', error: errorText(error) }
       }

@@ -21,6 +21,7 @@ export const topologyOf = ({ group }: SimulatedConfig): Topology => {
       ['disk', 'machine'],
       ['ip', 'nic'],
     ],
+    internal: ['disk'],
   }
 }
 
@@ -59,7 +60,10 @@ export const inspectGroup = async (
 ): Promise<InspectOutcome> => {
   const found = new Map<string, Listed>()
   const asked = new Set<string>()
-  const isOurs = (peer: Neighbour): boolean => peer.ref === group.ref && peer.token === group.attemptToken
+  const { internal = [] } = topologyOf(config)
+  // A disk that the same request made with its machine is shown also without tags: whether it is the machine's own the engine judges.
+  const isOurs = (peer: Neighbour): boolean =>
+    peer.token === group.attemptToken && (peer.ref === group.ref || (peer.ref === null && internal.includes(peer.kind)))
   /** @throws CloudError */
   const follow = async (begin: readonly Named[]): Promise<void> => {
     const left = [...begin]

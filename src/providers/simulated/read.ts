@@ -1,6 +1,6 @@
 /** One resource by its recorded identity: read, and removed. */
 import type { ScopeId } from '../../model/ids.ts'
-import type { ReadOutcome, RemoveOutcome, ResourceIdentity } from '../contract.ts'
+import type { Precondition, ReadOutcome, RemoveOutcome, ResourceIdentity } from '../contract.ts'
 import { type Client, CloudError, request } from './api.ts'
 import type { SimulatedConfig } from './config.ts'
 import { readOf } from './found.ts'
@@ -65,6 +65,7 @@ export const removeResource = async (
   resource: ResourceIdentity,
   config: SimulatedConfig,
   signal: AbortSignal,
+  { version }: Precondition = {},
 ): Promise<RemoveOutcome> => {
   const target = named(resource, scope)
   if (typeof target === 'string') return { kind: 'blocked', by: target }
@@ -81,12 +82,14 @@ export const removeResource = async (
         if (lie === 'ignore') return { kind: 'accepted', requestId: client.cloud.requestId() }
         // Only a machine takes its time.
         const durationMs = target.kind === 'machine' ? config.deleteSeconds * 1000 : 0
-        const ending = client.cloud.end(target.id, { delayMs, durationMs })
+        const ending = client.cloud.end(target.id, { delayMs, durationMs, ...(version === undefined ? {} : { version }) })
         switch (ending.kind) {
           case 'absent':
             return { kind: 'gone', requestId: null }
           case 'blocked':
             return ending
+          case 'changed':
+            return { kind: 'changed', why: `${target.id} has version ${ending.version} by now` }
           case 'accepted':
             return { kind: 'accepted', requestId: ending.requestId }
           case 'ended':

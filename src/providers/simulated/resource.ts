@@ -21,6 +21,8 @@ export interface Row {
   linger_ms: number
   settled: number
   due_at: number | null
+  /** Grows with every change of its tags or attachments, and when it is stopped. */
+  version: number
 }
 
 /** What the cloud tells of a resource. */
@@ -36,6 +38,7 @@ export interface Resource {
   clientToken: string | null
   createdAt: number
   attachedTo: string[]
+  version: number
 }
 
 export type OnEnd = 'keep' | 'delete'
@@ -79,4 +82,5 @@ export const resourceAt = (row: Row, targets: string[], now: number): Resource =
   clientToken: row.token,
   createdAt: row.created_at,
   attachedTo: targets,
+  version: row.version,
 })

@@ -16,6 +16,10 @@ const detach = (database: Database, one: Row, endedAt: number): void => {
     const member = database.one<Row>('select * from resources where seq = ?', edge.member)
     if (member !== undefined && member.ended_at === null) end(database, member, endedAt)
   }
+  database.run(
+    'update resources set version = version + 1 where seq in (select member from attachments where target = ?1 union select target from attachments where member = ?1)',
+    one.seq,
+  )
   database.run('delete from attachments where target = ?', one.seq)
   database.run('delete from attachments where member = ?', one.seq)
   database.run('update resources set settled = 1, due_at = ? where seq = ?', endedAt + one.linger_ms, one.seq)

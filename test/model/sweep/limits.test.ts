@@ -86,6 +86,16 @@ describe('the id of a plan', () => {
 })
 
 describe('the canary (decisions)', () => {
+  it('goes to what was not tried yet: what was dropped as it stands takes the last place, and none where the places are fewer', () => {
+    const [one, two, three] = [{ ...entry(0), dropped: true as const }, entry(1), entry(2)]
+    const begun = (canary: Canary): string[] => {
+      const plan = planRemovals([one, two, three], context({ canaries: new Map([[canaryKey(one), canary]]) }))
+      return plan.kind === 'begin' ? plan.entries.map((entry) => entry.target) : []
+    }
+    expect(begun(freshCanary)).toEqual([two.target])
+    expect(begun({ stage: 1, inFlight: 0 })).toEqual([two.target, three.target, one.target])
+    expect(begun({ stage: 1, inFlight: 1 })).toEqual([two.target, three.target])
+  })
   const stage = (canary: Canary, count = 8) => {
     const plan = planRemovals(entries(count), context({ canaries: new Map([[canaryKey(entry(0)), canary]]) }))
     return plan.kind === 'begin' ? [plan.entries.length, plan.later.length] : plan.kind

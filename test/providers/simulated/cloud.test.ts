@@ -31,6 +31,19 @@ const group = async (of = account) => {
   return { machine, disk, nic, ip }
 }
 
+describe('the file of an account', () => {
+  it('of the format before is taken over with everything in it', async () => {
+    const { resource } = await account.make()
+    account.cloud.database.run('alter table resources drop column version')
+    account.cloud.database.run('pragma user_version = 1')
+    const cloud = openCloud(account.path, () => account.clock.now)
+    expect(cloud.get(resource.nativeId)).toMatchObject({ id: resource.nativeId, version: 1 })
+    cloud.setTags(resource.nativeId, {})
+    expect(cloud.get(resource.nativeId)?.version).toBe(2)
+    cloud.close()
+  })
+})
+
 describe('ids and names', () => {
   it('an id is never used again, and a name may be (case B13)', async () => {
     const first = await account.make({ name: 'same' })

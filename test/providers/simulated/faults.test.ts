@@ -116,6 +116,7 @@ describe('a removal', () => {
     ['error-after', { kind: 'unknown' }, false],
     ['denied', { kind: 'denied', permission: 'simulated:delete:machine' }, true],
     ['throttle', { kind: 'retryLater' }, true],
+    ['not-found', { kind: 'unknown' }, true],
     ['hang', { kind: 'unknown' }, true],
   ] as const)('with the fault %s', async (effect, expected, stands) => {
     const answer = await remove(effect)
@@ -142,8 +143,8 @@ describe('a removal', () => {
 })
 
 describe('an exact read', () => {
-  it.each(['error-before', 'error-after', 'denied', 'throttle', 'hang'] as const)(
-    'with the fault %s is unknown, and not absent',
+  it.each(['error-before', 'error-after', 'denied', 'not-found', 'throttle', 'hang'] as const)(
+    'with the fault %s is unknown, and not absent (leases R86)',
     async (effect) => {
       const { resource } = await account.make()
       account.fault('get', effect, { count: 1 })

@@ -79,8 +79,8 @@ export const simulatedWorld = async (config: Record<string, unknown>): Promise<C
   const account = openAccount(config)
   const { cloud, provider } = account
   const machines = () => cloud.all().filter((one) => one.kind === 'machine' && one.state !== 'terminated')
-  const remove: Provider['remove'] = async (resource, given, call) => {
-    const outcome = await account.provider.remove(resource, given, call)
+  const remove: Provider['remove'] = async (resource, given, call, precondition) => {
+    const outcome = await account.provider.remove(resource, given, call, precondition)
     if (outcome.kind === 'accepted') account.advance(10)
     return outcome
   }
@@ -121,6 +121,11 @@ export const simulatedWorld = async (config: Record<string, unknown>): Promise<C
       account.fault('list', 'fail-page', { page: 1, location: 'sim-a', kind: 'machine' })
       return async () => void cloud.clearFaults()
     },
+    async loseAccount() {
+      for (const operation of ['get', 'list', 'delete'] as const) account.fault(operation, 'not-found', {})
+      return async () => void cloud.clearFaults()
+    },
+    touch: async (resource) => cloud.setTags(resource.nativeId, { ...cloud.get(resource.nativeId)?.tags, touched: 'yes' }),
     hideTags: async (resource) => cloud.setTags(resource.nativeId, null),
   }
 }

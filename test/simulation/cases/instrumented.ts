@@ -41,9 +41,9 @@ export const instrument = (real: Provider, hooks: Hooks, calls: Call[]): Provide
       const read = (): Promise<ReadOutcome> => real.read(resource, config, context)
       return hooks.read ? hooks.read(resource, read) : read()
     },
-    remove(resource, config, context) {
+    remove(resource, config, context, precondition) {
       calls.push({ op: 'remove', id: resource.nativeId })
-      const remove = (): Promise<RemoveOutcome> => real.remove(resource, config, context)
+      const remove = (): Promise<RemoveOutcome> => real.remove(resource, config, context, precondition)
       return hooks.remove ? hooks.remove(resource, remove) : remove()
     },
     async *list(locations, config, context) {

@@ -8,7 +8,7 @@ import { readReceipt } from '../../../src/engine/receipt/index.ts'
 import { root } from '../../support/engine.ts'
 import { eachStore } from '../../support/stores.ts'
 import { graceSeconds, openCases, type Case } from '../cases/support.ts'
-import { findings, groupOn, order, progress, removalOf, removals, removalWhen, type Ids } from './support.ts'
+import { findings, groupOn, order, progress, removalOf, removals, removalWhen, vanish, type Ids } from './support.ts'
 
 eachStore('a group that a sweep found', (open) => {
   const cases = openCases()
@@ -91,20 +91,13 @@ eachStore('a group that a sweep found', (open) => {
   it('is report-only while a companion is missing, or a second one is there, and goes when it is whole (leases R66, case D12)', async () => {
     const one = await world()
     const { ids } = await orphan(one)
-    const seq = Number.parseInt(ids.ip.split('-')[1] ?? '', 16)
-    const [row] = one.cloud.database.all<Record<string, string | number | null>>('select * from resources where seq = ?', seq)
-    one.cloud.database.run('delete from attachments where member = ?', seq)
-    one.cloud.database.run('delete from resources where seq = ?', seq)
+    const putBack = vanish(one, ids.ip)
     for (let i = 0; i < 3; i++) await one.sweep(graceSeconds)
     expect(await one.told()).toEqual([`protected ${ids.machine}`])
     expect(JSON.stringify(await one.open())).toContain('its group is incomplete: there is no ip of it')
     expect(one.count('remove')).toBe(0)
     // The twin: whole again, it stands its quarantine and goes.
-    const columns = Object.keys(row ?? {})
-    one.cloud.database.run(
-      `insert into resources (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`,
-      ...columns.map((column) => row?.[column] ?? null),
-    )
+    putBack()
     one.cloud.attach({ member: ids.ip, target: ids.nic, onEnd: 'keep' })
     await quarantine(one)
     await gone(one)
@@ -170,9 +163,7 @@ eachStore('a group that a sweep found', (open) => {
     afterMachine(one, ids, () => one.cloud.setTags(ids.disk, { ...one.cloud.get(ids.disk)?.tags, cost: 'unit-7' }))
     await quarantine(one)
     await removalWhen(one, 'it is dropped', (row) => row.state === 'gave-up')
-    const seq = Number.parseInt(ids.ip.split('-')[1] ?? '', 16)
-    one.cloud.database.run('delete from attachments where member = ?', seq)
-    one.cloud.database.run('delete from resources where seq = ?', seq)
+    vanish(one, ids.ip)
     await quarantine(one)
     // What is left is no whole group any more, and nothing explains that: no sweep touches it.
     for (let i = 0; i < 2; i++) await one.sweep(graceSeconds)

@@ -9,9 +9,23 @@ import { gate } from '../../support/scripted-provider.ts'
 import { eachStore } from '../../support/stores.ts'
 import { until } from '../../support/until.ts'
 import { graceSeconds, openCases, type Case } from '../cases/support.ts'
-import { chain, findings, groupOn, isStopped, order, progress, release, removalOf, removals, removalWhen, type Ids } from './support.ts'
+import {
+  acknowledge,
+  afterMachine,
+  approver,
+  chain,
+  findings,
+  groupOn,
+  isStopped,
+  order,
+  progress,
+  release,
+  removalOf,
+  removals,
+  removalWhen,
+  vanish,
+} from './support.ts'
 
-const approver: Actor = { name: 'pat', role: 'approver', project: null, onlyLease: null }
 const reason = 'replaced by hand on Monday'
 
 eachStore('a removal of a group', (open) => {
@@ -20,34 +34,6 @@ eachStore('a removal of a group', (open) => {
   const world = async (config: Record<string, unknown> = {}): Promise<Case> =>
     cases.open(await open(), { config: { group: 'full', ...config } })
   const gone = (one: Case): Promise<unknown> => removalWhen(one, 'the group is proved gone', (row) => row.state === 'gone')
-  const acknowledge = async (one: Case): Promise<void> => {
-    const { id } = await removalOf(one)
-    const { fingerprint } = await getRemoval(one.engine.context, root, id)
-    await acknowledgeAbsence(one.engine.context, approver, id, { fingerprint, reason })
-  }
-  /** A member is taken away by somebody else, past every rule of the cloud. */
-  const vanish = (one: Case, id: string): void => {
-    const seq = Number.parseInt(id.split('-')[1] ?? '', 16)
-    one.cloud.database.run('delete from attachments where member = ? or target = ?', seq, seq)
-    one.cloud.database.run('delete from resources where seq = ?', seq)
-  }
-  /** Released, and stopped right after the machine is proved gone. */
-  const afterMachine = async (one: Case, then: (ids: Ids) => void): Promise<Ids> => {
-    const { lease, ids } = await groupOn(one)
-    const stalled = gate()
-    one.hooks.remove = async (resource, real) => {
-      if (resource.kind !== 'machine') throw new Error('not before the test says so')
-      const answer = await real()
-      await stalled.promise
-      return answer
-    }
-    await release(one, lease)
-    await until(() => one.count('remove') === 1, 'the machine is asked for')
-    then(ids)
-    one.hooks.remove = undefined
-    stalled.open()
-    return ids
-  }
 
   it('goes in the order of its topology, each after a fresh read of every survivor, with all of it bound before the first call (leases R76-R79)', async () => {
     const one = await world()
@@ -155,7 +141,7 @@ eachStore('a removal of a group', (open) => {
     await expect(acknowledgeAbsence(one.engine.context, approver, again.id, { fingerprint, reason })).rejects.toMatchObject({
       code: 'removal_changed',
     })
-    await acknowledge(one)
+    await acknowledge(one, reason)
     await gone(one)
   })
 
@@ -222,7 +208,7 @@ eachStore('a removal of a group', (open) => {
     expect(await findings(one)).toEqual(['unexplained-absence'])
     expect(one.running().toSorted()).toEqual([ids.disk, ids.ip, ids.nic].toSorted())
     one.hooks.remove = undefined
-    await acknowledge(one)
+    await acknowledge(one, reason)
     await gone(one)
   })
 
@@ -235,7 +221,7 @@ eachStore('a removal of a group', (open) => {
     expect(refused).toMatchObject({ identity: null, started_at: null, error: 'its group is incomplete: there is no ip of it' })
     expect(await findings(one)).toEqual(['removal-needs-person'])
     expect(one.count('remove')).toBe(0)
-    await acknowledge(one)
+    await acknowledge(one, reason)
     await gone(one)
     expect(one.running()).toEqual([])
     expect(await findings(one)).toEqual([])
@@ -351,7 +337,7 @@ eachStore('a removal of a group', (open) => {
         expect(stopped).toMatchObject({ version: 1, identity: null, progress: '[]' })
         expect(await findings(one)).toEqual(['unexplained-absence'])
         expect(one.count('remove')).toBe(0)
-        await acknowledge(one)
+        await acknowledge(one, reason)
       }
       await gone(one)
       expect(one.running()).toEqual([])

@@ -1,13 +1,17 @@
 /** Groups of four on the simulated cloud, and what their removals left on record. */
+import { acknowledgeAbsence, getRemoval } from '../../../src/engine/admin/index.ts'
+import type { Actor } from '../../../src/engine/actor.ts'
 import { releaseLease } from '../../../src/engine/leases/index.ts'
 import type { LeaseView } from '../../../src/model/wire.ts'
 import type { Kind } from '../../../src/providers/simulated/words.ts'
 import type { RemovalRow } from '../../../src/store/removals.ts'
-import { ann } from '../../support/engine.ts'
+import { ann, root } from '../../support/engine.ts'
+import { gate } from '../../support/scripted-provider.ts'
 import { until } from '../../support/until.ts'
 import type { Case } from '../cases/support.ts'
 
 export type Ids = Record<Kind, string>
+export const approver: Actor = { name: 'pat', role: 'approver', project: null, onlyLease: null }
 export const order = ['machine', 'nic', 'ip', 'disk'] as const
 
 /** A lease with its whole group. */
@@ -66,3 +70,42 @@ export const chain = async (one: Pick<Case, 'store'>): Promise<string[]> => {
 }
 
 export const findings = async (one: Case): Promise<string[]> => (await one.open()).map((row) => row.code).toSorted()
+
+/** A person answers for what the removal misses. */
+export const acknowledge = async (one: Case, reason: string): Promise<void> => {
+  const { id } = await removalOf(one)
+  const { fingerprint } = await getRemoval(one.engine.context, root, id)
+  await acknowledgeAbsence(one.engine.context, approver, id, { fingerprint, reason })
+}
+
+/** A member is taken away by somebody else, past every rule of the cloud. @returns puts it back, without what it stood on */
+export const vanish = (one: Case, id: string): (() => void) => {
+  const seq = Number.parseInt(id.split('-')[1] ?? '', 16)
+  const { database } = one.cloud
+  const [row = {}] = database.all<Record<string, string | number | null>>('select * from resources where seq = ?', seq)
+  database.run('delete from attachments where member = ? or target = ?', seq, seq)
+  database.run('delete from resources where seq = ?', seq)
+  const columns = Object.keys(row)
+  return () => {
+    const marks = columns.map(() => '?').join(', ')
+    database.run(`insert into resources (${columns.join(', ')}) values (${marks})`, ...columns.map((column) => row[column] ?? null))
+  }
+}
+
+/** Released, and stopped right after the machine is proved gone. */
+export const afterMachine = async (one: Case, then: (ids: Ids) => void): Promise<Ids> => {
+  const { lease, ids } = await groupOn(one)
+  const stalled = gate()
+  one.hooks.remove = async (resource, real) => {
+    if (resource.kind !== 'machine') throw new Error('not before the test says so')
+    const answer = await real()
+    await stalled.promise
+    return answer
+  }
+  await release(one, lease)
+  await until(() => one.count('remove') === 1, 'the machine is asked for')
+  then(ids)
+  one.hooks.remove = undefined
+  stalled.open()
+  return ids
+}

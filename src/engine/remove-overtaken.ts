@@ -1,0 +1,87 @@
+/** Identity that our own attempt recorded while a removal ran, and that the removal says nothing of: its success must not erase it (leases R44). */
+import { isFound } from '../model/removal.ts'
+import type { RemovalEvidence } from '../model/removal-evidence.ts'
+import type { ResourceIdentity } from '../providers/contract.ts'
+import type { AttemptRow } from '../store/attempts.ts'
+import { rowsIn } from '../store/bulk.ts'
+import { unlocked } from '../store/due.ts'
+import { appendEvents } from '../store/events.ts'
+import { instancesByIds } from '../store/instances.ts'
+import type { LeaseRow } from '../store/leases.ts'
+import type { Tx } from '../store/store.ts'
+import type { RemovalCause } from './ended.ts'
+import { openRemovals } from './open-removals.ts'
+import { event, systemActor } from './record.ts'
+import { targetsOf } from './remove-apply.ts'
+import type { RemovalWork } from './remove-load.ts'
+
+interface Whole {
+  held: { id: string }
+  work: RemovalWork
+  identity: ResourceIdentity
+}
+
+/**
+ * Attempts as they are now whose recorded resource is none of those that are proved gone, by removal. The caller holds the instances' locks, under which a
+ * late answer is written too.
+ */
+export const overtakenBy = async <W extends Whole>(
+  tx: Tx,
+  whole: readonly W[],
+  provedOf: (one: W) => readonly string[],
+): Promise<Map<string, AttemptRow>> => {
+  const rows = await rowsIn(
+    tx,
+    'attempts',
+    'id',
+    whole.map(({ work }) => work.attempt.id),
+  )
+  const now = new Map(rows.map((row) => [row.id as string, row]))
+  return new Map(
+    whole.flatMap((one) => {
+      const attempt = now.get(one.work.attempt.id)
+      const isFresh = attempt !== undefined && attempt.immutable_id !== null && !provedOf(one).includes(attempt.immutable_id)
+      return isFresh ? [[one.held.id, attempt] as const] : []
+    }),
+  )
+}
+
+export interface Overtaken extends Whole {
+  attempt: AttemptRow
+  progress: readonly string[]
+  lease: LeaseRow | undefined
+}
+
+const actorOf = ({ removal }: RemovalWork): { actor?: string } => {
+  const by = removal.evidence === null ? systemActor : (JSON.parse(removal.evidence) as RemovalEvidence).orderedBy
+  return by === systemActor ? {} : { actor: by }
+}
+
+/** What it proved stays on record; attempt, instance and lease stay as they are, and what came late is taken back for the same cause. */
+export const closeOvertaken = async (tx: Tx, items: readonly Overtaken[]): Promise<void> => {
+  for (const { work, identity, attempt, progress, lease } of items) {
+    const { removal } = work
+    const cloudId = attempt.native_id ?? removal.ref
+    await tx.db
+      .updateTable('removals')
+      .set({
+        ...unlocked(null),
+        state: 'closed',
+        identity: removal.identity ?? JSON.stringify([identity]),
+        progress: JSON.stringify(progress),
+        closed_at: tx.now,
+        closed_by: systemActor,
+        closed_reason: `its attempt recorded ${cloudId} meanwhile, which this removal proves nothing of`,
+        retry_at: null,
+        held_by: null,
+      })
+      .where('id', '=', removal.id)
+      .execute()
+    await appendEvents(tx, [event(tx, 'removal.overtaken', { cloudId }, { project: removal.project, targets: targetsOf(work, lease) })])
+    const [instance] = await instancesByIds(tx, [removal.instance_id])
+    if (!instance) continue
+    // Our own attempt recorded it, and nobody wants it: no sweep has to find it first.
+    const cause = isFound(removal.cause) ? 'leftover' : (removal.cause as RemovalCause)
+    await openRemovals(tx, [{ instance, lease: lease ?? null, attempt, cause, ...actorOf(work) }])
+  }
+}

@@ -1,0 +1,83 @@
+/** A machine's own disk that carries no tags: taken in by what was fixed at its creation and by its edge, and by nothing less (leases R85). */
+import { afterEach, expect, it } from 'vitest'
+import { eachStore } from '../../support/stores.ts'
+import { openCases, type Case } from '../cases/support.ts'
+import { findings, groupOn, order, progress, release, removalWhen, type Ids } from './support.ts'
+
+eachStore('an untagged disk of a released machine', (open) => {
+  const cases = openCases()
+  afterEach(() => cases.close())
+
+  const untagged = async (): Promise<{ one: Case; ids: Ids; release(): Promise<unknown>; theirs: string }> => {
+    const one = await cases.open(await open(), { config: { group: 'full' } })
+    const { lease, ids } = await groupOn(one)
+    one.cloud.setTags(ids.disk, {})
+    const theirs = one.cloud.launch([{ kind: 'machine', location: 'sim-a', name: 'theirs', tags: {} }]).resources[0]?.id ?? ''
+    return { one, ids, theirs, release: () => release(one, lease) }
+  }
+  const refused = (one: Case) => removalWhen(one, 'it is refused', (row) => row.failures > 0 && row.lock_owner === null)
+
+  it('goes with its group, last and by a call of its own (leases R85)', async () => {
+    const { one, ids, theirs, release: go } = await untagged()
+    await go()
+    const row = await removalWhen(one, 'it is gone', (now) => now.state === 'gone')
+    expect(progress(row)).toEqual(order.map((kind) => ids[kind]))
+    expect(one.running()).toEqual([theirs])
+    expect(await findings(one)).toEqual([])
+  })
+
+  it.each([
+    [
+      'carries a tag of somebody else',
+      ({ one, ids }) => one.cloud.setTags(ids.disk, { team: 'theirs' }),
+      /tag no longer says that it is ours/,
+    ],
+    [
+      'stands on another machine too',
+      ({ one, ids, theirs }) => one.cloud.attach({ member: ids.disk, target: theirs, onEnd: 'keep' }),
+      /not attached to machine .* alone/,
+    ],
+    [
+      'was made by another request',
+      ({ one }) => one.cloud.database.run("update resources set token = 'other' where kind = 'disk'"),
+      /there is no disk of it/,
+    ],
+    ['has tags that nobody can read', ({ one, ids }) => one.cloud.setTags(ids.disk, null), /tag no longer says that it is ours/],
+  ] as [string, (world: Awaited<ReturnType<typeof untagged>>) => unknown, RegExp][])(
+    'that %s is not taken in, and nothing of its group is called (leases R85)',
+    async (_, change, error) => {
+      const world = await untagged()
+      change(world)
+      await world.release()
+      const row = await refused(world.one)
+      expect(row.error).toMatch(error)
+      expect(row).toMatchObject({ identity: null, progress: '[]' })
+      expect(world.one.count('remove')).toBe(0)
+      expect(world.one.isRunning(world.ids.disk)).toBe(true)
+    },
+  )
+
+  it.each([
+    ['an edge', ({ one, ids, theirs }) => one.cloud.attach({ member: ids.disk, target: theirs, onEnd: 'keep' }), /now attached to/],
+    ['a tag', ({ one, ids }) => one.cloud.setTags(ids.disk, { team: 'theirs' }), /was taken in without tags, and carries some by now/],
+  ] as [string, (world: Awaited<ReturnType<typeof untagged>>) => unknown, RegExp][])(
+    'that got %s between its binding and the fresh read before the first call stops all of it (leases R85)',
+    async (_, change, error) => {
+      const world = await untagged()
+      let changed = false
+      world.one.hooks.read = async (resource, real) => {
+        // Before it is bound only the machine is read.
+        if (resource.kind === 'disk' && !changed) {
+          changed = true
+          change(world)
+        }
+        return real()
+      }
+      await world.release()
+      const row = await refused(world.one)
+      expect(row.error).toMatch(error)
+      expect(row.identity).toContain(world.ids.disk)
+      expect(world.one.count('remove')).toBe(0)
+    },
+  )
+})
