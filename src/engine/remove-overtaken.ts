@@ -40,8 +40,11 @@ export const overtakenBy = async <W extends Whole>(
   return new Map(
     whole.flatMap((one) => {
       const attempt = now.get(one.work.attempt.id)
-      const isFresh = attempt !== undefined && attempt.immutable_id !== null && !provedOf(one).includes(attempt.immutable_id)
-      return isFresh ? [[one.held.id, attempt] as const] : []
+      // What was proved absent before, or was closed by a person, is not fresh: this removal is of something else that the attempt made.
+      const isOpen = attempt?.outcome === 'open' || attempt?.outcome === 'bound'
+      return isOpen && attempt.immutable_id !== null && !provedOf(one).includes(attempt.immutable_id)
+        ? [[one.held.id, attempt] as const]
+        : []
     }),
   )
 }

@@ -323,6 +323,7 @@ eachStore('giving up on what no lease holds', (open) => {
     await w.sweep(3600)
     await until(async () => (await removals(w)).length === 2 && (await removals(w))[1]?.state === 'gone', 'it is taken back')
     expect((await removals(w)).map((row) => row.state)).toEqual(['closed', 'gone'])
+    expect((await getLease(context, root, lease.id)).cleanup).toMatchObject({ state: 'closed', mayBeLeft: null })
   })
 
   it('while it is still tried a sweep leaves it alone, in every mode (orphans R54)', async () => {

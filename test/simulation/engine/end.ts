@@ -20,7 +20,7 @@ const told = (target: string): string =>
   or exists (select 1 from findings f where f.state = 'open' and f.code in ('contradiction', 'removal-needs-person') and f.evidence like '%' || ${target}.ref || '%')`
 const openRows = `select
   (select count(*) from instances i where (state in ('pending', 'provisioning') or (state = 'terminating' and gave_up_at is null)) and not (${told('i')})) as instances,
-  (select count(*) from removals r where state not in ('gone', 'gave-up') and not (${told('r')})) as removals,
+  (select count(*) from removals r where state not in ('gone', 'gave-up', 'closed') and not (${told('r')})) as removals,
   (select count(*) from findings where state = 'open' and code = 'orphan') as orphans`
 const sweepsEnded =
   "select count(*) as all_, coalesce(sum(outcome = 'clean'), 0) as clean from sweeps where started_at > max(?, coalesce((select max(changed_at) from instances), 0)) + ?"
@@ -117,7 +117,7 @@ export const judgeEnd = async (world: World): Promise<void> => {
   }
   if (!settled) {
     const stuck = database.rows<{ id: string; state: string; error: string | null }>(
-      `select id, state, error from removals r where state not in ('gone', 'gave-up') and not (${told('r')}) limit 1`,
+      `select id, state, error from removals r where state not in ('gone', 'gave-up', 'closed') and not (${told('r')}) limit 1`,
     )[0]
     const waiting = database.rows<{ id: string; state: string }>(
       `select id, state from instances i where (state in ('pending', 'provisioning') or (state = 'terminating' and gave_up_at is null)) and not (${told('i')}) limit 1`,

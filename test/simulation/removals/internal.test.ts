@@ -8,7 +8,7 @@ eachStore('an untagged disk of a released machine', (open) => {
   const cases = openCases()
   afterEach(() => cases.close())
 
-  const untagged = async (): Promise<{ one: Case; ids: Ids; release(): Promise<unknown>; theirs: string }> => {
+  const untagged = async (): Promise<{ one: Case; ids: Ids; release: () => Promise<unknown>; theirs: string }> => {
     const one = await cases.open(await open(), { config: { group: 'full' } })
     const { lease, ids } = await groupOn(one)
     one.cloud.setTags(ids.disk, {})

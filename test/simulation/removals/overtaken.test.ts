@@ -6,7 +6,7 @@ import type { ScopeId } from '../../../src/model/ids.ts'
 import { gate } from '../../support/scripted-provider.ts'
 import { eachStore } from '../../support/stores.ts'
 import { until } from '../../support/until.ts'
-import { openCases } from '../cases/support.ts'
+import { graceSeconds, openCases } from '../cases/support.ts'
 import { release, removals } from './support.ts'
 
 eachStore('a removal that fresh identity overtakes', (open) => {
@@ -59,5 +59,18 @@ eachStore('a removal that fresh identity overtakes', (open) => {
       const instance = await one.store.read(({ db }) => db.selectFrom('instances').selectAll().executeTakeFirstOrThrow())
       expect(instance.state).toBe('terminated')
     }
+  })
+
+  it('is none where the removal is of what else an attempt made, and its machine was proved gone before (leases R44)', async () => {
+    const one = await cases.open(await open())
+    const lease = await one.lease()
+    const disk = await one.launch(lease, 'disk')
+    await release(one, lease)
+    await until(async () => (await removals(one))[0]?.state === 'gone', 'the machine is gone')
+    await one.sweep()
+    await one.sweep(graceSeconds + 60)
+    await one.gone(disk.id)
+    expect((await removals(one)).map((row) => row.state)).toEqual(['gone', 'gone'])
+    expect(await one.events('removal.overtaken')).toEqual([])
   })
 })
