@@ -58,6 +58,13 @@ const judge = (
   return decision.kind === 'refused' ? new LeaseholdError(decision.code, `${lease.id}: ${decision.message}`) : decision
 }
 
+const touchColumns = [
+  ['id', 'text'],
+  ['last_touched_at', 'bigint'],
+  ['updated_at', 'bigint'],
+  ['expires_at', 'bigint'],
+] as const
+
 const touch = (lease: LeaseRow, verdict: { idleSeconds: number; expiresAt: number }, now: number): LeaseRow => ({
   ...lease,
   last_touched_at: now,
@@ -89,12 +96,7 @@ export const applyToKnown = async (
   const written = await updateUnchanged(
     tx,
     'leases',
-    [
-      ['id', 'text'],
-      ['last_touched_at', 'bigint'],
-      ['updated_at', 'bigint'],
-      ['expires_at', 'bigint'],
-    ],
+    touchColumns,
     [
       ['state', 'text'],
       ['updated_at', 'bigint'],
@@ -150,13 +152,7 @@ export const applyBeats = async (tx: Tx, beats: readonly Beat[]): Promise<BeatAn
   await updateEach(
     tx,
     'leases',
-    [
-      ['id', 'text'],
-      ['last_touched_at', 'bigint'],
-      ['updated_at', 'bigint'],
-      ['expires_at', 'bigint'],
-      ['idle_seconds', 'bigint'],
-    ],
+    [...touchColumns, ['idle_seconds', 'bigint']],
     rows.map((row) => [row.id, row.last_touched_at, row.updated_at, row.expires_at, row.idle_seconds]),
   )
   if (earlier.size > 0)
