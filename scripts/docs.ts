@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { eventCodes, eventText, findingCodes, type EventCode, type EventPayload } from '../src/model/codes.ts'
 import { environmentOf, resolveConfig, settingNames, shownValue, type SettingName } from '../src/model/config.ts'
 import { errorCodes } from '../src/model/errors.ts'
+import { rateVariables } from '../src/model/rate-settings.ts'
 import { sweepVariables } from '../src/model/sweep-settings.ts'
 
 /** Payloads that between them show every text of a code. The type makes a new code or field without a sample an error. */
@@ -249,6 +250,15 @@ What sweeps may take back without a person are keys of the file: \`limitPerSweep
 
 A variable that begins with \`LEASEHOLD_\` and is read by nothing is probably misspelt: \`serve\`, \`config\` and \`doctor\` warn of it with the nearest name.
 
+## Rates
+
+Variables as those above. They bound what all replicas together ask of one account; what a provider throttles is slowed down by itself, whatever is set
+([operating](../guide/operating.md#rates)).
+
+${table(
+  ['environment', 'default', 'what it is'],
+  rateVariables(['<provider>']).map((one) => [code(one.name.replace('__PROVIDER__', '_<PROVIDER>_')), one.fallback, one.text]),
+)}
 ## Other variables
 
 | variable | what it does |

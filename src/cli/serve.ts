@@ -95,7 +95,7 @@ export const serve = async (options: ServeOptions): Promise<void> => {
 
 type End = { kind: 'signal' } | { kind: 'forked'; port: number }
 
-const serveOnce = async ({ settings, sweeps }: ServeOptions, wantedPort: number, log: Logger): Promise<End> => {
+const serveOnce = async ({ settings, sweeps, rates }: ServeOptions, wantedPort: number, log: Logger): Promise<End> => {
   const data = settings.data.value
   mkdirSync(data, { recursive: true, mode: 0o700 })
   chmodSync(data, 0o700)
@@ -120,6 +120,7 @@ const serveOnce = async ({ settings, sweeps }: ServeOptions, wantedPort: number,
       createsPerOwner: settings.maxCreatesPerOwner.value,
     },
     fourEyes: settings.fourEyes.value,
+    callsPerSecond: (provider) => rates.get(provider)?.value ?? null,
     sweepSettings: (provider) => sweeps.get(provider) ?? withoutProvider(provider),
   })
   const tokenFile = await ensureAdminToken(engine, data)

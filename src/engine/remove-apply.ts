@@ -161,7 +161,8 @@ export const recordOutcome = (tx: Tx, outcomes: readonly OutcomeOf[]): Promise<v
   appendAudit(
     tx,
     outcomes.map(({ work, intentId, answer }) => {
-      const body = Object.entries(answer).map(([key, value]) => [key, typeof value === 'string' ? redact(value) : (value as unknown)])
+      const { rate: _rate, ...said } = answer
+      const body = Object.entries(said).map(([key, value]) => [key, typeof value === 'string' ? redact(value) : (value as unknown)])
       return recordOf(work, auditId(tx), 'outcome', intentId, Object.fromEntries(body) as Record<string, unknown>)
     }),
   )
@@ -274,6 +275,16 @@ export const applyPutOff = async (tx: Tx, held: Held, dueAt: number | null, why?
   await tx.db
     .updateTable('removals')
     .set({ ...unlocked(dueAt), ...(why === undefined ? {} : { error: why }) })
+    .where('id', '=', held.id as never)
+    .execute()
+}
+
+/** Its account's rate has no room for it: no try, and no failure. */
+export const applyWaits = async (tx: Tx, held: Held, until: number): Promise<void> => {
+  if ((await stillHeld(tx, 'removals', [held])).size === 0) return
+  await tx.db
+    .updateTable('removals')
+    .set({ ...unlocked(until), waits_until: until })
     .where('id', '=', held.id as never)
     .execute()
 }

@@ -5,16 +5,18 @@
 import { coalesce } from '../lib/coalesce.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import { errorText } from '../lib/redact.ts'
+import type { OperationClass } from '../model/budget.ts'
 import { heldBy, isFound, isOverRemoval, resourceKey } from '../model/removal.ts'
 import { judgeLookUp } from '../model/provision.ts'
 import { isLeftByFork } from '../model/stop.ts'
 import { identityColumns, identityOf, updateAttempt } from '../store/attempts.ts'
 import type { Provider, ResourceIdentity } from '../providers/contract.ts'
+import { passWaits, WaitsForBudget } from './budget/waits.ts'
 import type { EngineContext } from './context.ts'
 import type { Held, PipelineSpec } from './pipeline.ts'
 import { createReach, outOfReachMs } from './reach.ts'
 import { rearm } from './rearm.ts'
-import { applyHeld, applyLook, applyPoll, applyPutOff } from './remove-apply.ts'
+import { applyHeld, applyLook, applyPoll, applyPutOff, applyWaits } from './remove-apply.ts'
 import { bindGroup, isGroup, nothingLeftOf } from './remove-bind.ts'
 import { readMember } from './remove-calls.ts'
 import { applyDropped, kindOf } from './remove-giveup.ts'
@@ -57,9 +59,13 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
       await store.write((tx) => updateAttempt(tx, work.attempt.id, identityColumns(verdict.candidate.resource)))
       return verdict.candidate.resource
     } catch (error) {
+      passWaits(error)
       return { error: errorText(error), final: false }
     }
   }
+
+  const admit = ({ removal }: RemovalWork, operation: OperationClass): Promise<void> =>
+    context.budgets.admit({ provider: removal.provider, scope: removal.scope }, operation)
 
   const putOff = async (held: Held, work: RemovalWork, why: string): Promise<void> => {
     log.debug({ removal: work.removal.id, why }, 'a removal is out of reach')
@@ -83,6 +89,7 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     const members = bound.length > 0 ? bound : recorded ? [recorded] : []
     if (!provider || members.length === 0 || work.backendMissing) return later()
     if ((await reach(provider, work.config, removal.scope, held.signal)) !== null) return later()
+    await admit(work, 'read')
     const reads = await readAll(tools, work, provider, members, held.signal)
     const one = allAbsent(held, work, reads)
     if (one === undefined) return later()
@@ -129,7 +136,7 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     tools.settle(work)
   }
 
-  const process = async (held: Held): Promise<void> => {
+  const step = async (held: Held): Promise<void> => {
     const work = await load(held.id)
     if (!work || isOverRemoval(work.removal.state)) return store.write((tx) => applyPutOff(tx, held, null))
     if (!knownVersions.has(work.removal.version))
@@ -154,6 +161,7 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
       if (recorded && !isLeftByFork(holder)) await rearm(context, provider, recorded, work.config, held.signal)
       return store.write((tx) => applyHeld(tx, held, work, holder))
     }
+    await admit(work, work.removal.state === 'verifying' ? 'read' : 'delete')
     const members = identitiesOf(work.removal)
     if (members.length > 1) return stepGroup(tools, held, work, provider)
     const identity = await identityFor(work, provider, held.signal)
@@ -168,6 +176,15 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     const [only, ...others] = identitiesOf(bound.removal)
     if (only && others.length === 0) return stepOne(held, bound, provider, only)
     return stepGroup(tools, held, bound, provider)
+  }
+
+  const process = async (held: Held): Promise<void> => {
+    try {
+      await step(held)
+    } catch (error) {
+      if (!(error instanceof WaitsForBudget)) throw error
+      await store.write((tx) => applyWaits(tx, held, error.until))
+    }
   }
 
   return { name: 'remove', table: 'removals', capacity: 500, process }

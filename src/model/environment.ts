@@ -1,6 +1,7 @@
 /** Every variable of the environment that means something here, and those that look as if they did: a misspelt one is ignored, and nobody would know. */
 import { nearest } from '../lib/nearest.ts'
 import { environmentOf, settingNames } from './config.ts'
+import { rateVariables } from './rate-settings.ts'
 import { sweepVariables, type Environment } from './sweep-settings.ts'
 
 /** Read by other parts than the settings: the provider `process`, `bin/leasehold`, and what is set inside a box. */
@@ -25,7 +26,11 @@ export interface UnknownVariable {
 
 /** Set, not empty, beginning like ours, and read by nobody. The value is never looked at. */
 export const unknownVariables = (environment: Environment, providers: readonly string[]): UnknownVariable[] => {
-  const known = new Set([...settingNames.map(environmentOf), ...others, ...sweepVariables(providers).map((one) => one.name)])
+  const known = new Set([
+    ...settingNames.map(environmentOf),
+    ...others,
+    ...[...sweepVariables(providers), ...rateVariables(providers)].map((one) => one.name),
+  ])
   return Object.entries(environment)
     .filter(
       ([name, value]) => name.startsWith('LEASEHOLD_') && value !== undefined && value !== '' && !known.has(name) && !house.test(name),

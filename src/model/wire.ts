@@ -260,6 +260,22 @@ export interface CircuitView {
   openUntil: string | null
   error: string
 }
+/** How many calls an account gets now; only what something limits. */
+export interface BudgetView {
+  provider: string
+  scope: string
+  /** `all`: the account as a whole, by a setting. */
+  operation: 'all' | 'create' | 'read' | 'delete'
+  /** null: nothing but `blockedUntil` limits it. */
+  callsPerSecond: number | null
+  /** Calls saved up; below 0: made on credit. */
+  left: number
+  /** No call before. */
+  blockedUntil: string | null
+  throttledAt: string | null
+  /** Throttled answers since its rate was last free. */
+  throttles: number
+}
 /** How the sweeps of a provider run here (orphans R75a). */
 export interface SweepModeView {
   provider: string
@@ -300,6 +316,10 @@ export interface StatusView {
   stops: StopView[]
   /** Accounts whose listings fail: from the third failure in a row on they are left alone for a while. */
   circuits: CircuitView[]
+  /** Accounts whose rate a setting or their provider limits. */
+  budgets: BudgetView[]
+  /** How many creates, removals and sweeps wait for them. */
+  waiting: { creates: number; removals: number; sweeps: number }
   sweeps: SweepModeView[]
   /** Removals that fail or were given up, newest failure first, 20 at most. */
   troubles: TroubleView[]

@@ -4,7 +4,7 @@
  */
 import type { Generated } from 'kysely'
 import type { InstanceState, LeaseState, RemovalState, Role } from '../model/wire.ts'
-import type { CellsTable, CircuitsTable, CleanupsTable, FindingsTable, PlansTable, SweepsTable } from './schema-sweeps.ts'
+import type { BudgetsTable, CellsTable, CircuitsTable, CleanupsTable, FindingsTable, PlansTable, SweepsTable } from './schema-sweeps.ts'
 import type { StopCode } from '../model/stop.ts'
 import type { AuditKind } from '../model/wire-audit.ts'
 import type { AttemptId, InstallationId, InstanceId, LeaseId, Ref, RemovalId, ScopeId } from '../model/ids.ts'
@@ -127,6 +127,8 @@ export interface InstancesTable extends Due {
   changed_at: number
   terminated_at: number | null
   gave_up_at: number | null
+  /** It waits for its account's rate while it is due at this very moment. */
+  waits_until: Generated<number | null>
 }
 export interface LeasesTable extends Due {
   id: LeaseId
@@ -265,6 +267,8 @@ export interface RemovalsTable extends Due {
   closed_at: number | null
   closed_by: string | null
   closed_reason: string | null
+  /** It waits for its account's rate while it is due at this very moment. */
+  waits_until: Generated<number | null>
 }
 export interface HoldsTable {
   id: string
@@ -350,6 +354,7 @@ export interface Schema {
   cleanups: CleanupsTable
   cells: CellsTable
   circuits: CircuitsTable
+  budgets: BudgetsTable
   sweeps: SweepsTable
   plans: PlansTable
   findings: FindingsTable

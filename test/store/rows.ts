@@ -58,12 +58,14 @@ export const instanceRow = (n: number, over: Partial<Row<'instances'>> = {}): Ro
   changed_at: 1000,
   terminated_at: null,
   gave_up_at: null,
+  waits_until: null,
   ...unlocked,
   ...over,
 })
 
 export const removalRow = (n: number, over: Partial<Row<'removals'>> = {}): Row<'removals'> => ({
   first_failed_at: null,
+  waits_until: null,
   evidence: null,
   planned: null,
   baseline: null,

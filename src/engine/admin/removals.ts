@@ -5,6 +5,7 @@ import { missingText } from '../../model/stopped.ts'
 import type { RemovalView } from '../../model/wire-removals.ts'
 import { rowsIn } from '../../store/bulk.ts'
 import type { LeaseRow } from '../../store/leases.ts'
+import { waitsUntil } from '../../store/due.ts'
 import { removalsByIds, unfinishedRemovals, type RemovalRow } from '../../store/removals.ts'
 import { listedProject, requireFull, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
@@ -20,6 +21,7 @@ const standingOf = (row: RemovalRow): RemovalStanding => ({
   retryAt: row.retry_at,
   heldBy: row.held_by,
   dueAt: row.due_at,
+  waitsUntil: waitsUntil(row),
   missing: row.stopped !== null,
   fingerprint: fingerprintOf(row),
 })
@@ -60,6 +62,7 @@ const view = (context: EngineContext, row: RemovalRow, lease: LeaseRow | undefin
     reason: row.error,
     retryAt: isoOrNull(row.retry_at),
     heldBy: row.held_by,
+    waitsUntil: isoOrNull(waitsUntil(row)),
     stuck: isStuck(standing, now),
     nextStep: nextStep(standing, context.sweepSettings(row.provider).mode.value),
     members: membersOf(row),

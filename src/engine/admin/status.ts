@@ -9,6 +9,7 @@ import { requireFull, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { iso } from '../views.ts'
 import { forPerson, openFindingsByCode, sweepModes, troubles, visibleCircuits } from './attention.ts'
+import { countWaiting, visibleBudgets } from './budgets.ts'
 import { visibleFreezes } from './freezes.ts'
 import { visibleStops } from './installation.ts'
 
@@ -56,6 +57,8 @@ export const readStatus = async (context: EngineContext, actor: Actor, running: 
       freezes: await visibleFreezes(session, actor),
       stops: await visibleStops(session, actor),
       circuits: await visibleCircuits(session, actor, now),
+      budgets: await visibleBudgets(session, context, actor, now),
+      waiting: await countWaiting(session, project),
       sweeps: await sweepModes(session, context, actor),
       troubles: await troubles(session, project),
       findingsByCode,

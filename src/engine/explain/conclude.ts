@@ -1,9 +1,11 @@
 /** What follows from our own rows alone, where no sweep has judged: in the words of verdicts, with what holds it back and what would change it. */
+import { waitText } from '../../model/budget.ts'
 import { stuckAt } from '../../model/evidence.ts'
 import type { HeldBack } from '../../model/explain.ts'
 import { isLive } from '../../model/lease.ts'
 import type { SweepMode } from '../../model/sweep-settings.ts'
 import type { AttemptRow } from '../../store/attempts.ts'
+import { waitsUntil } from '../../store/due.ts'
 import type { FreezeRow, HoldRow } from '../../store/holds.ts'
 import type { LeaseRow } from '../../store/leases.ts'
 import type { RemovalRow } from '../../store/removals.ts'
@@ -17,6 +19,9 @@ export const obstacles = (holds: readonly HoldRow[], freezes: readonly FreezeRow
   ...freezes.map((one) => ({ what: `a freeze of ${one.scope === '*' ? 'every scope' : one.scope}: ${one.reason}`, until: null })),
   ...holds.map((one) => ({ what: `hold ${one.id} on ${one.target_type} ${one.target_id}: ${one.reason}`, until: one.until_at })),
 ]
+
+/** The rate of its account has no room for its call. */
+const waiting = (until: number): HeldBack => ({ what: waitText(until), until })
 
 const lastFailure = (removal: RemovalRow): HeldBack => ({
   what: `the last of ${removal.failures} tries in a row failed: ${removal.error ?? 'no reason recorded'}`,
@@ -84,6 +89,14 @@ export const concludeRemoval = (removal: RemovalRow, stops: readonly HeldBack[],
           ? 'a person: its finding removal-needs-person says why'
           : `a person who knows why something of it is gone: leasehold removal show ${removal.id}`,
     }
+  const waits = waitsUntil(removal)
+  if (waits !== null)
+    return {
+      ...base,
+      text: 'It is to be taken back.',
+      heldBack: [waiting(waits), ...heldBack],
+      change: `room for its call, at ${stamp(waits)}`,
+    }
   if (removal.failures > 0 && removal.retry_at !== null)
     return { ...base, text: 'Its removal failed and is tried again.', heldBack, change: `the next try at ${stamp(removal.retry_at)}` }
   if (removal.state === 'verifying') {
@@ -132,12 +145,16 @@ const concludePending = (owner: Owner, now: number): Conclusion => {
   const open = newestOpen(owner)
   const until = open ? stuckAtOf(open) : null
   const stuck = until !== null && now >= until
+  const waits = owner.instance === null ? null : waitsUntil(owner.instance)
   const ends = owner.lease && isLive(owner.lease.state) ? `, or the end of lease ${owner.lease.id} at ${stamp(owner.lease.expires_at)}` : ''
   return {
     verdict: 'inFlight',
     reason: stuck ? 'inFlight.stuck' : 'inFlight.pending',
     text: stuck ? 'It has been in the making for more than twice the time that an attempt may take.' : 'It is still being made.',
-    heldBack: open ? [{ what: `attempt ${open.number} is open`, until: stuck ? null : until }] : [],
+    heldBack: [
+      ...(waits === null ? [] : [waiting(waits)]),
+      ...(open ? [{ what: `attempt ${open.number} is open`, until: stuck ? null : until }] : []),
+    ],
     change: `${open ? `the end of attempt ${open.number}` : 'its first attempt'}${ends}`,
   }
 }
