@@ -19,6 +19,7 @@ const samples: { [C in EventCode]: readonly [EventPayload<C>, ...EventPayload<C>
   ],
   'lease.released': [{ retained: false }, { retained: true }],
   'lease.expired': [{ clock: 'idle' }, { clock: 'ttl' }],
+  'lease.idle': [{ idleSeconds: 1800, leftSeconds: 360, endsAt: '2026-01-31T12:30:00.000Z' }],
   'lease.failed': [{ code: 'create_interrupted', error: 'the create was interrupted, and nothing of it exists' }],
   'lease.cancelled': [{}],
   'attempt.uncertain': [{ number: 1, error: 'creating calm-otter gave no answer within 60000 ms' }],
@@ -114,6 +115,15 @@ const settings: Record<SettingName, { flag: string | null; text: string }> = {
   eventsTtlSeconds: {
     flag: null,
     text: 'How long events are kept, in seconds or as a duration such as `30d`. 0 or less stores none; they are still logged. The events of a deletion and the audit records are kept for ever, at any setting.',
+  },
+  retainLeasesDays: {
+    flag: null,
+    text: 'How long a lease that has ended and whose absence is proved, and its instance, keep their rows, in days. After that `explain` and `receipt` still tell of them; `list` does not, and their request keys are forgotten.',
+  },
+  retainFindingsDays: { flag: null, text: 'How long resolved findings are kept, in days.' },
+  retainSweepsDays: {
+    flag: null,
+    text: 'How long certificates of sweeps are kept, in days. The newest of each backend, and those that a removal stands on, are kept for ever.',
   },
   limitPerSweep: {
     flag: null,

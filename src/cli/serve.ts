@@ -18,6 +18,7 @@ import type { ServeOptions } from './support/serve-options.ts'
 import type { SweepSettings } from '../model/sweep-settings.ts'
 
 const stopGraceMs = 10_000
+const dayMs = 86_400_000
 
 /** One coordinator per SQLite folder: the kernel holds the lock, so it goes when its holder dies, however that dies. */
 const lockFolder = async (data: string): Promise<() => void> => {
@@ -108,6 +109,11 @@ const serveOnce = async ({ settings, sweeps, rates }: ServeOptions, wantedPort: 
     log,
     version: packageVersion(),
     eventsTtlMs: settings.eventsTtlSeconds.value * 1000,
+    retain: {
+      leasesMs: settings.retainLeasesDays.value * dayMs,
+      findingsMs: settings.retainFindingsDays.value * dayMs,
+      sweepsMs: settings.retainSweepsDays.value * dayMs,
+    },
     limits: {
       perSweep: settings.limitPerSweep.value,
       sharePercent: settings.limitSharePercent.value,

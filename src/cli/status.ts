@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { counted } from '../lib/counted.ts'
 import { briefDuration } from '../lib/duration.ts'
 import { circuitText } from '../model/sweep.ts'
-import type { BudgetView, LeaseView, StatusView, TroubleView } from '../model/wire.ts'
+import type { BudgetView, LeaseView, ReplicaView, StatusView, TroubleView } from '../model/wire.ts'
 import { keepClaims, settleAll } from './support/claim-keeper.ts'
 import { act, type Cli, type Flags } from './support/cli.ts'
 import { CliError, exitCodes, usageError } from './support/errors.ts'
@@ -108,6 +108,13 @@ const waitingText = ({ creates, removals, sweeps }: StatusView['waiting']): stri
     .filter((part) => part !== null)
     .join(', ') || null
 
+/** case H8: whose clock is wrong judges nothing by it, and is shown. */
+const clockText = (skewMs: number): string =>
+  Math.abs(skewMs) < 1000 ? 'agrees' : `${skewMs > 0 ? '+' : '-'}${briefDuration(Math.abs(skewMs))}`
+
+const locksText = ({ locksOf }: ReplicaView, nowMs: number): string =>
+  locksOf.map(({ pipeline, count, oldestRenewedAt }) => `${count} ${pipeline} (${relative(oldestRenewedAt, nowMs)})`).join(', ') || 'none'
+
 const describeCoordinator = (cli: Cli, url: string, status: StatusView): string => {
   const now = Date.parse(status.now)
   const head = cli.fields([
@@ -152,7 +159,8 @@ const describeCoordinator = (cli: Cli, url: string, status: StatusView): string 
       { title: 'VERSION', cell: (one) => one.version },
       { title: 'STARTED', cell: (one) => relative(one.startedAt, now) },
       { title: 'ALIVE', cell: (one) => relative(one.aliveAt, now) },
-      { title: 'LOCKS', cell: (one) => one.locks, align: 'right' },
+      { title: 'CLOCK', cell: (one) => clockText(one.clockSkewMs) },
+      { title: 'LOCKS', cell: (one) => locksText(one, now) },
     ],
     status.replicas,
   )

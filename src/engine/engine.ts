@@ -15,7 +15,7 @@ import { createPipeline } from './pipeline.ts'
 import { provisionPipeline } from './provision.ts'
 import { removePipeline } from './remove.ts'
 import { describeSelf, type Self } from './replica.ts'
-import { createRetention } from './retain.ts'
+import { createRetention, defaultRetain, type RetainPolicy } from './retain.ts'
 import { createSealer } from './seal.ts'
 import { createSignals } from './signals.ts'
 import { noCaps, type AdmissionCaps } from '../model/admission.ts'
@@ -49,6 +49,8 @@ export interface EngineOptions {
   callsPerSecond?: (provider: string) => number | null
   /** How long events are kept, in ms; 0 or less: they are logged and not stored (orphans R86). Default: 30 days. */
   eventsTtlMs?: number
+  /** How long what is over keeps its own rows. Default: 90 days each. */
+  retain?: RetainPolicy
   /** false: no alive marks and no clock watch; for tests that move the database's clock. */
   watchClocks?: boolean
 }
@@ -102,7 +104,7 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
     createPipeline(context, sweepPipeline(context)),
   ]
   const enrolment = createEnrolment(context)
-  const retention = createRetention(context, eventsTtlMs)
+  const retention = createRetention(context, eventsTtlMs, options.retain ?? defaultRetain)
   const sealer = createSealer(context)
   const newsroom = createNewsroom(store.news, replicaId, context.signals, log)
   const whereabouts = createWhereabouts(store, installation.installation_id, log, options.watchClocks ?? true)

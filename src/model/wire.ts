@@ -303,6 +303,22 @@ export interface TroubleView {
   /** null: nothing tries it by itself. */
   retryAt: string | null
 }
+/** A process that works on this database. */
+export interface ReplicaView {
+  id: string
+  host: string
+  pid: number
+  version: string
+  startedAt: string
+  /** Its last word. */
+  aliveAt: string
+  /** Its wall clock minus the database's clock, at its last word. */
+  clockSkewMs: number
+  self: boolean
+  locks: number
+  /** Of the pipelines that it holds rows of. */
+  locksOf: { pipeline: 'provision' | 'expire' | 'remove' | 'sweep'; count: number; oldestRenewedAt: string }[]
+}
 export interface StatusView {
   version: string
   installation: string
@@ -327,7 +343,7 @@ export interface StatusView {
   findingsByCode: Record<string, number>
   /** Which of these codes only a person makes better. */
   forPerson: string[]
-  replicas: { id: string; host: string; pid: number; version: string; startedAt: string; aliveAt: string; self: boolean; locks: number }[]
+  replicas: ReplicaView[]
   counts: { leases: Record<string, number>; instances: Record<string, number>; removals: Record<string, number>; findings: number }
 }
 /** How the CLI reaches into a box by itself; no byte of a command passes through the coordinator. */

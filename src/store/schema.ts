@@ -163,6 +163,24 @@ export interface LeasesTable extends Due {
   failure_error: string | null
   may_exist: number
   access_warning: string | null
+  /** The end of which its holder was warned that it comes near (case G9); null: of none. */
+  idle_warned_for: Generated<number | null>
+}
+/** An instance that ended, was proved gone, and was let go of after a time, with the lease that it was for. Kept for ever. */
+export interface CompactedTable {
+  ref: Ref
+  project: string
+  instance_id: InstanceId
+  lease_id: LeaseId | null
+  /** Of the lease, or the instance's name. */
+  slug: string
+  owner: string | null
+  provider: string
+  backend: string
+  lease_state: LeaseState | null
+  created_at: number
+  ended_at: number
+  compacted_at: number
 }
 /** What a `createAttemptID` stands for; `canceled` is the tombstone that wins over a late arrival (leases R10). */
 export interface CreateRequestsTable {
@@ -349,6 +367,7 @@ export interface Schema {
   instances: InstancesTable
   leases: LeasesTable
   create_requests: CreateRequestsTable
+  compacted: CompactedTable
   ledger: LedgerTable
   attempts: AttemptsTable
   cleanups: CleanupsTable

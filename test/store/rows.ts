@@ -38,6 +38,7 @@ export const leaseRow = (n: number, over: Partial<Row<'leases'>> = {}): Row<'lea
   failure_error: null,
   may_exist: 0,
   access_warning: null,
+  idle_warned_for: null,
   ...unlocked,
   ...over,
 })

@@ -202,7 +202,20 @@ export const Audit = component(
 
 const Replica = component(
   'Replica',
-  { id: text(), host: text(), pid: whole(), version: text(), startedAt: time(), aliveAt: time(), self: flag(), locks: whole() },
+  {
+    id: text(),
+    host: text(),
+    pid: whole(),
+    version: text(),
+    startedAt: time(),
+    aliveAt: time(),
+    clockSkewMs: whole({ description: "Its wall clock minus the database's clock, at its last word." }),
+    self: flag(),
+    locks: whole(),
+    locksOf: Type.Array(
+      Type.Object({ pipeline: oneOf(['provision', 'expire', 'remove', 'sweep']), count: whole(), oldestRenewedAt: time() }),
+    ),
+  },
   'A process that works on this database.',
 )
 export const Circuit = component(

@@ -6,6 +6,7 @@ import { isLive } from '../../model/lease.ts'
 import type { SweepMode } from '../../model/sweep-settings.ts'
 import type { AttemptRow } from '../../store/attempts.ts'
 import { waitsUntil } from '../../store/due.ts'
+import type { CompactedRow } from '../../store/compacted.ts'
 import type { FreezeRow, HoldRow } from '../../store/holds.ts'
 import type { LeaseRow } from '../../store/leases.ts'
 import type { RemovalRow } from '../../store/removals.ts'
@@ -159,11 +160,24 @@ const concludePending = (owner: Owner, now: number): Conclusion => {
   }
 }
 
+/** Its rows were let go of after their time, which is done only with what was proved gone. */
+const concludeCompacted = (row: CompactedRow): Conclusion => {
+  const what = row.lease_id === null ? `instance ${row.instance_id}` : `lease ${row.lease_id} (${row.slug}) of ${row.owner ?? 'somebody'}`
+  return {
+    verdict: 'gone',
+    reason: null,
+    text: `Compacted at ${stamp(row.compacted_at)}: ${what} ended at ${stamp(row.ended_at)}, and its absence is proved. Its ref, removals and audit are kept.`,
+    heldBack: [],
+    change: 'nothing: what has ended never becomes live again, and whatever turns up under its ref is judged by itself',
+  }
+}
+
 /** @param stops what stops removals of it */
 export const concludeOwner = (owner: Owner, stops: readonly HeldBack[], mode: SweepMode, now: number): Conclusion => {
   const { instance, lease } = owner
   const open = owner.removals.findLast((one) => isOpenRemoval(one.state)) ?? owner.removals.findLast((one) => one.state === 'gave-up')
   const closed = owner.removals.findLast((one) => one.state === 'closed' && one.closed_at !== null)
+  if (instance === null && owner.compacted !== null && !open) return concludeCompacted(owner.compacted)
   if (instance === null)
     return {
       verdict: 'unknown',

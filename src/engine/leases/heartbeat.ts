@@ -2,7 +2,7 @@
 import { coalesce } from '../../lib/coalesce.ts'
 import { LeaseholdError } from '../../model/errors.ts'
 import { isLeaseId, type LeaseId } from '../../model/ids.ts'
-import { decideHeartbeat, isLive } from '../../model/lease.ts'
+import { decideHeartbeat, idleWarningAt, isLive } from '../../model/lease.ts'
 import { isExpired } from '../../model/clocks.ts'
 import { isOverRemoval } from '../../model/removal.ts'
 import type { LeaseView } from '../../model/wire.ts'
@@ -100,7 +100,7 @@ const apply = async (tx: Tx, beats: readonly Beat[]): Promise<Answer[]> => {
         ['id', 'text'],
         ['due_at', 'bigint'],
       ],
-      rows.filter((row) => earlier.has(row.id)).map((row) => [row.id, row.expires_at]),
+      rows.filter((row) => earlier.has(row.id)).map((row) => [row.id, idleWarningAt(leaseFacts(row)) ?? row.expires_at]),
     )
   return answers
 }

@@ -12,6 +12,7 @@ import { installation } from './0007-installation.ts'
 import { groups } from './0008-groups.ts'
 import { fair } from './0009-fair.ts'
 import { budgets } from './0010-budgets.ts'
+import { retention } from './0011-retention.ts'
 
 export interface Migration {
   number: number
@@ -20,4 +21,16 @@ export interface Migration {
   statements: string[]
 }
 
-export const migrations: readonly Migration[] = [first, sweeps, coverage, seal, plans, findings, installation, groups, fair, budgets]
+export const migrations: readonly Migration[] = [
+  first,
+  sweeps,
+  coverage,
+  seal,
+  plans,
+  findings,
+  installation,
+  groups,
+  fair,
+  budgets,
+  retention,
+]
