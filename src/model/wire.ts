@@ -70,6 +70,8 @@ export interface LeaseView {
   provisioningResourceMayExist: boolean
   accessWarning: string | null
   cleanup: CleanupView
+  /** Its making, or its removal, waits for the account's rate budget until then; there only while it does. */
+  waitsUntil?: string
   /** Which of the filters that were asked can not be answered for it; there only in a list that was filtered, while it says something. */
   unknown?: string[]
   // The flat names of leases 2.1, read from the same removal row; present only while they say something (leases R41).

@@ -5,7 +5,7 @@ import { createBudgets } from '../../src/engine/budget/budgets.ts'
 import { WaitsForBudget } from '../../src/engine/budget/waits.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { explainKey } from '../../src/engine/explain/index.ts'
-import { createHeartbeat, createLease, releaseLease } from '../../src/engine/leases/index.ts'
+import { createHeartbeat, createLease, getLease, releaseLease } from '../../src/engine/leases/index.ts'
 import type { RateReport } from '../../src/model/budget.ts'
 import type { Store } from '../../src/store/store.ts'
 import { ann, leaseOn, leaseWhen, makeEngine, root } from '../support/engine.ts'
@@ -58,6 +58,7 @@ eachStore('a throttled account', (open, database) => {
     expect(provider.count('create')).toBe(1)
     const told = await explainKey(engine.context, ann, lease.id, new AbortController().signal)
     expect(told.heldBack[0]?.what).toMatch(/^waits for the account's rate budget until 2026-06-01T12:00:3[01]\.\d{3}Z$/)
+    expect((await getLease(engine.context, ann, lease.id)).waitsUntil).toMatch(/^2026-06-01T12:00:3[01]/)
     const view = await status(engine)
     expect(view.budgets).toMatchObject([
       { scope: testScope, operation: 'create', callsPerSecond: 5, blockedUntil: '2026-06-01T12:00:30.000Z', throttles: 1 },
@@ -65,7 +66,7 @@ eachStore('a throttled account', (open, database) => {
     provider.onCreate = undefined
     await advance(store, 31_500)
     engine.context.signals.wake('provision')
-    await leaseWhen(engine, lease.id, (one) => one.state === 'active')
+    expect((await leaseWhen(engine, lease.id, (one) => one.state === 'active')).waitsUntil).toBeUndefined()
     expect([provider.count('create'), provider.boxes.size]).toEqual([2, 1])
     // The twin: refused for another reason, the lease fails at once.
     provider.onCreate = () => ({ kind: 'rejected', code: 'denied', message: 'no' })
