@@ -27,16 +27,6 @@ export const putOff = async (tx: Tx, held: Held, work: ProvisionWork, ms: number
     .execute()
 }
 
-/** Its account's rate has no room for it: no try, and no failure. */
-export const applyWaits = async (tx: Tx, held: Held, until: number): Promise<void> => {
-  if ((await stillHeld(tx, 'instances', [held])).size === 0) return
-  await tx.db
-    .updateTable('instances')
-    .set({ ...unlocked(until), waits_until: until })
-    .where('id', '=', held.id as never)
-    .execute()
-}
-
 export const applyUnclear = async (tx: Tx, held: Held, work: ProvisionWork, why: string): Promise<void> => {
   const fresh = await reload(tx, held, work)
   if (!fresh?.attempt) return

@@ -9,7 +9,7 @@ import { brokeredLabels } from '../model/labels.ts'
 import { judgeLookUp, nextStep } from '../model/provision.ts'
 import type { CreateOutcome, FindOutcome, Provider } from '../providers/contract.ts'
 import type { OperationClass } from '../model/budget.ts'
-import { passWaits, WaitsForBudget } from './budget/waits.ts'
+import { passWaits } from './budget/waits.ts'
 import { leaseToken } from './lease-token.ts'
 import { providerOf, type EngineContext } from './context.ts'
 import { attemptFacts } from './facts.ts'
@@ -17,7 +17,7 @@ import { stillStands, type Held, type PipelineSpec } from './pipeline.ts'
 import { createReach, outOfReachMs } from './reach.ts'
 import { closeUnmade, giveUp, openNextAttempt } from './provision-end.ts'
 import { applyCreated, applyRejected, applyThrottled, applyUncertain, beginCall } from './provision-call.ts'
-import { applyContradiction, applyFound, applyNotFound, applyUnclear, applyWaits, putOff } from './provision-lookup.ts'
+import { applyContradiction, applyFound, applyNotFound, applyUnclear, putOff } from './provision-lookup.ts'
 import { loadProvision, type ProvisionWork } from './provision-load.ts'
 import { pollReadiness, takeBackBound } from './provision-bound.ts'
 
@@ -154,7 +154,7 @@ export const provisionPipeline = (context: EngineContext): PipelineSpec => {
     }
   }
 
-  const step = async (held: Held): Promise<void> => {
+  const process = async (held: Held): Promise<void> => {
     const now = await store.now()
     const work = await store.read((session) => loadProvision(session, held.id, now))
     if (!work) return
@@ -164,11 +164,11 @@ export const provisionPipeline = (context: EngineContext): PipelineSpec => {
       context.log.debug({ instance: work.instance.id, why: unreached.why }, 'an instance is out of reach')
       return store.write((tx) => putOff(tx, held, work, outOfReachMs))
     }
-    const next = nextStep(work.attempt && attemptFacts(work.attempt), work.wanted)
-    const operation = callOf[next.kind]
+    const step = nextStep(work.attempt && attemptFacts(work.attempt), work.wanted)
+    const operation = callOf[step.kind]
     if (operation !== undefined && work.attempt)
       await context.budgets.admit({ provider: provider.name, scope: work.attempt.scope }, operation)
-    switch (next.kind) {
+    switch (step.kind) {
       case 'call':
         await create(held, work, provider)
         break
@@ -191,20 +191,11 @@ export const provisionPipeline = (context: EngineContext): PipelineSpec => {
         await store.write((tx) => giveUp(tx, held, work, 'create_interrupted', 'the create was interrupted, and nothing of it exists'))
         break
       default:
-        next satisfies never
+        step satisfies never
     }
     if (work.lease) signals.changed(work.lease.id)
     signals.wake('remove')
     signals.wake('provision')
-  }
-
-  const process = async (held: Held): Promise<void> => {
-    try {
-      await step(held)
-    } catch (error) {
-      if (!(error instanceof WaitsForBudget)) throw error
-      await store.write((tx) => applyWaits(tx, held, error.until))
-    }
   }
 
   return { name: 'provision', table: 'instances', capacity: 256, process }

@@ -279,16 +279,6 @@ export const applyPutOff = async (tx: Tx, held: Held, dueAt: number | null, why?
     .execute()
 }
 
-/** Its account's rate has no room for it: no try, and no failure. */
-export const applyWaits = async (tx: Tx, held: Held, until: number): Promise<void> => {
-  if ((await stillHeld(tx, 'removals', [held])).size === 0) return
-  await tx.db
-    .updateTable('removals')
-    .set({ ...unlocked(until), waits_until: until })
-    .where('id', '=', held.id as never)
-    .execute()
-}
-
 /** Looked at again, ever less often; `afterMs`: at another time. */
 export const applyPoll = async (tx: Tx, held: Held, work: RemovalWork, afterMs = pollDelayMs(work.removal.polls)): Promise<void> => {
   if ((await stillHeld(tx, 'removals', [held])).size === 0) return

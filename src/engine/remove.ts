@@ -11,12 +11,12 @@ import { judgeLookUp } from '../model/provision.ts'
 import { isLeftByFork } from '../model/stop.ts'
 import { identityColumns, identityOf, updateAttempt } from '../store/attempts.ts'
 import type { Provider, ResourceIdentity } from '../providers/contract.ts'
-import { passWaits, WaitsForBudget } from './budget/waits.ts'
+import { passWaits } from './budget/waits.ts'
 import type { EngineContext } from './context.ts'
 import type { Held, PipelineSpec } from './pipeline.ts'
 import { createReach, outOfReachMs } from './reach.ts'
 import { rearm } from './rearm.ts'
-import { applyHeld, applyLook, applyPoll, applyPutOff, applyWaits } from './remove-apply.ts'
+import { applyHeld, applyLook, applyPoll, applyPutOff } from './remove-apply.ts'
 import { bindGroup, isGroup, nothingLeftOf } from './remove-bind.ts'
 import { readMember } from './remove-calls.ts'
 import { applyDropped, kindOf } from './remove-giveup.ts'
@@ -136,7 +136,7 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     tools.settle(work)
   }
 
-  const step = async (held: Held): Promise<void> => {
+  const process = async (held: Held): Promise<void> => {
     const work = await load(held.id)
     if (!work || isOverRemoval(work.removal.state)) return store.write((tx) => applyPutOff(tx, held, null))
     if (!knownVersions.has(work.removal.version))
@@ -176,15 +176,6 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     const [only, ...others] = identitiesOf(bound.removal)
     if (only && others.length === 0) return stepOne(held, bound, provider, only)
     return stepGroup(tools, held, bound, provider)
-  }
-
-  const process = async (held: Held): Promise<void> => {
-    try {
-      await step(held)
-    } catch (error) {
-      if (!(error instanceof WaitsForBudget)) throw error
-      await store.write((tx) => applyWaits(tx, held, error.until))
-    }
   }
 
   return { name: 'remove', table: 'removals', capacity: 500, process }

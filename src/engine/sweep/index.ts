@@ -14,7 +14,6 @@ import { lockScope, rememberScope } from '../../store/scopes.ts'
 import { finishSweep, insertSweep } from '../../store/sweeps.ts'
 import type { Tx } from '../../store/store.ts'
 import type { ScopeId } from '../../model/ids.ts'
-import { WaitsForBudget } from '../budget/waits.ts'
 import type { EngineContext } from '../context.ts'
 import type { Held, PipelineSpec } from '../pipeline.ts'
 import { reportFinding, resolveAbout, systemActor } from '../record.ts'
@@ -282,23 +281,6 @@ const applyOrFail = async (...given: Parameters<typeof apply>): Promise<Ended | 
   }
 }
 
-/** Null: the account's rate has no room for it, and it is put off: no sweep, and no failure. */
-const inspectWhenAllowed = async (context: EngineContext, work: SweepWork, held: Held): Promise<Inspection | null> => {
-  const { provider, scope } = work.backend
-  try {
-    if (scope !== null) await context.budgets.admit({ provider, scope }, 'read')
-    return await inspect(context, work, held.signal)
-  } catch (error) {
-    if (!(error instanceof WaitsForBudget)) throw error
-    const set = { ...unlocked(error.until), waits_until: error.until }
-    await context.store.write(async (tx) => {
-      if ((await stillHeld(tx, 'cleanups', [held])).size > 0)
-        await tx.db.updateTable('cleanups').set(set).where('id', '=', held.id).execute()
-    })
-    return null
-  }
-}
-
 export const sweepPipeline = (context: EngineContext): PipelineSpec => ({
   name: 'sweep',
   table: 'cleanups',
@@ -323,8 +305,9 @@ export const sweepPipeline = (context: EngineContext): PipelineSpec => ({
         if (reasons.length === 0) await giveBack(tx, work, {}, 0, null)
         else await tx.db.updateTable('cleanups').set(unlocked(gate.circuitOpenUntil)).where('id', '=', held.id).execute()
       })
-    const inspection = await inspectWhenAllowed(context, work, held)
-    if (inspection === null) return
+    const { provider, scope } = work.backend
+    if (scope !== null) await context.budgets.admit({ provider, scope }, 'read')
+    const inspection = await inspect(context, work, held.signal)
     if (inspection.kind === 'raised') context.log.warn({ backend: held.id, error: inspection.error }, 'a sweep failed')
     const ended = await applyOrFail(context, held, work, inspection, reasons)
     if (ended !== null && inspection.kind === 'inspected') logJudged(context, work, inspection)
