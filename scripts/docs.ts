@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { eventCodes, eventText, findingCodes, type EventCode, type EventPayload } from '../src/model/codes.ts'
 import { environmentOf, resolveConfig, settingNames, shownValue, type SettingName } from '../src/model/config.ts'
 import { errorCodes } from '../src/model/errors.ts'
+import { rateVariables } from '../src/model/rate-settings.ts'
 import { sweepVariables } from '../src/model/sweep-settings.ts'
 
 /** Payloads that between them show every text of a code. The type makes a new code or field without a sample an error. */
@@ -18,6 +19,7 @@ const samples: { [C in EventCode]: readonly [EventPayload<C>, ...EventPayload<C>
   ],
   'lease.released': [{ retained: false }, { retained: true }],
   'lease.expired': [{ clock: 'idle' }, { clock: 'ttl' }],
+  'lease.idle': [{ idleSeconds: 1800, leftSeconds: 360, endsAt: '2026-01-31T12:30:00.000Z' }],
   'lease.failed': [{ code: 'create_interrupted', error: 'the create was interrupted, and nothing of it exists' }],
   'lease.cancelled': [{}],
   'attempt.uncertain': [{ number: 1, error: 'creating calm-otter gave no answer within 60000 ms' }],
@@ -118,6 +120,15 @@ const settings: Record<SettingName, { flag: string | null; text: string }> = {
   eventsTtlSeconds: {
     flag: null,
     text: 'How long events are kept, in seconds or as a duration such as `30d`. 0 or less stores none; they are still logged. The events of a deletion and the audit records are kept for ever, at any setting.',
+  },
+  retainLeasesDays: {
+    flag: null,
+    text: 'How long a lease that has ended and whose absence is proved, and its instance, keep their rows, in days. After that `explain` and `receipt` still tell of them; `list` does not, and their request keys are forgotten.',
+  },
+  retainFindingsDays: { flag: null, text: 'How long resolved findings are kept, in days.' },
+  retainSweepsDays: {
+    flag: null,
+    text: 'How long certificates of sweeps are kept, in days. The newest of each backend, and those that a removal stands on, are kept for ever.',
   },
   limitPerSweep: {
     flag: null,
@@ -255,6 +266,15 @@ What sweeps may take back without a person are keys of the file: \`limitPerSweep
 A variable that begins with \`LEASEHOLD_\` and is read by nothing is probably misspelt: \`serve\`, \`config\` and \`doctor\` warn of it with the nearest name. Where it looks like
 a rule of what is deleted (mode, grace, limits, \`FOUR_EYES\`, anything of sweeps), \`serve\` refuses to start with exit 2.
 
+## Rates
+
+Variables as those above. They bound what all replicas together ask of one account; what a provider throttles is slowed down by itself, whatever is set
+([operating](../guide/operating.md#rates)).
+
+${table(
+  ['environment', 'default', 'what it is'],
+  rateVariables(['<provider>']).map((one) => [code(one.name.replace('__PROVIDER__', '_<PROVIDER>_')), one.fallback, one.text]),
+)}
 ## Other variables
 
 | variable | what it does |

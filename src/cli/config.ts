@@ -8,6 +8,7 @@ import { examples, withConnection, withJson } from './support/options.ts'
 import { providerNames } from './support/provider-names.ts'
 import { findCoordinator, findToken } from './support/session.ts'
 import { whoseSweeps } from './support/sweep-whose.ts'
+import { rateRows, readRateSettings } from './support/rate-config.ts'
 import { readSweepSettings, sweepRows } from './support/sweep-config.ts'
 
 interface Row {
@@ -56,7 +57,7 @@ export const define = (command: Command, cli: Cli): void => {
     if (refused !== null) cli.warn(`serve refuses to start: ${refused}`)
     cli.list(
       flags,
-      [...rows, ...sweepRows(sweeps)],
+      [...rows, ...sweepRows(sweeps), ...rateRows(readRateSettings(cli.io.environment, providerNames))],
       [
         { title: 'SETTING', cell: (row) => row.name },
         { title: 'VALUE', cell: (row) => (typeof row.value === 'boolean' ? (row.value ? 'on' : 'off') : row.value) },

@@ -5,6 +5,7 @@ import { act, type Cli } from './support/cli.ts'
 import { usageError } from './support/errors.ts'
 import { examples, withConnection } from './support/options.ts'
 import { providerNames } from './support/provider-names.ts'
+import { readRateSettings } from './support/rate-config.ts'
 import { readSweepSettings } from './support/sweep-config.ts'
 
 export const define = (command: Command, cli: Cli): void => {
@@ -23,7 +24,8 @@ export const define = (command: Command, cli: Cli): void => {
     for (const one of unknown) cli.warn(unknownVariableText(one))
     // Before anything is opened or locked: a wrong setting stops the start (orphans R74).
     const sweeps = readSweepSettings(cli.io.environment, providerNames, flags['allowZeroGrace'] === true)
+    const rates = readRateSettings(cli.io.environment, providerNames)
     const { serve } = await import('./serve.ts')
-    await serve({ settings, sweeps })
+    await serve({ settings, sweeps, rates })
   })
 }

@@ -18,6 +18,7 @@ import type { ServeOptions } from './support/serve-options.ts'
 import type { SweepSettings } from '../model/sweep-settings.ts'
 
 const stopGraceMs = 10_000
+const dayMs = 86_400_000
 
 /** One coordinator per SQLite folder: the kernel holds the lock, so it goes when its holder dies, however that dies. */
 const lockFolder = async (data: string): Promise<() => void> => {
@@ -95,7 +96,7 @@ export const serve = async (options: ServeOptions): Promise<void> => {
 
 type End = { kind: 'signal' } | { kind: 'forked'; port: number }
 
-const serveOnce = async ({ settings, sweeps }: ServeOptions, wantedPort: number, log: Logger): Promise<End> => {
+const serveOnce = async ({ settings, sweeps, rates }: ServeOptions, wantedPort: number, log: Logger): Promise<End> => {
   const data = settings.data.value
   mkdirSync(data, { recursive: true, mode: 0o700 })
   chmodSync(data, 0o700)
@@ -108,6 +109,11 @@ const serveOnce = async ({ settings, sweeps }: ServeOptions, wantedPort: number,
     log,
     version: packageVersion(),
     eventsTtlMs: settings.eventsTtlSeconds.value * 1000,
+    retain: {
+      leasesMs: settings.retainLeasesDays.value * dayMs,
+      findingsMs: settings.retainFindingsDays.value * dayMs,
+      sweepsMs: settings.retainSweepsDays.value * dayMs,
+    },
     limits: {
       perSweep: settings.limitPerSweep.value,
       sharePercent: settings.limitSharePercent.value,
@@ -120,6 +126,7 @@ const serveOnce = async ({ settings, sweeps }: ServeOptions, wantedPort: number,
       createsPerOwner: settings.maxCreatesPerOwner.value,
     },
     fourEyes: settings.fourEyes.value,
+    callsPerSecond: (provider) => rates.get(provider)?.value ?? null,
     sweepSettings: (provider) => sweeps.get(provider) ?? withoutProvider(provider),
   })
   const tokenFile = await ensureAdminToken(engine, data)

@@ -254,7 +254,11 @@ const defineFaultAdd = (command: Command, cli: Cli): void => {
       'error-before, error-after, hang, slow, lag, ignore, denied, fail-page, empty-page, repeat-page or throttle',
     )
     .option('--count <number>', 'how often it strikes (default: until cleared)', wholeNumber(1))
-    .option('--for <duration>', 'how long one strike lasts: of slow and lag (needed) and hang', positiveDuration)
+    .option(
+      '--for <duration>',
+      'how long one strike lasts: of slow and lag (needed) and hang; of throttle, when to come again',
+      positiveDuration,
+    )
     .option('--page <number>', 'only this page of a listing', wholeNumber(1))
     .option('--location <location>', 'only in this location')
     .option('--kind <kind>', 'only for this kind: machine, disk, nic or ip')

@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { counted } from '../lib/counted.ts'
 import { briefDuration } from '../lib/duration.ts'
 import { circuitText } from '../model/sweep.ts'
-import type { LeaseView, StatusView, TroubleView } from '../model/wire.ts'
+import type { BudgetView, LeaseView, ReplicaView, StatusView, TroubleView } from '../model/wire.ts'
 import { keepClaims, settleAll } from './support/claim-keeper.ts'
 import { act, type Cli, type Flags } from './support/cli.ts'
 import { CliError, exitCodes, usageError } from './support/errors.ts'
@@ -90,6 +90,31 @@ const troubleText = (one: TroubleView, nowMs: number): string =>
       : `; failed ${counted(one.failures, 'time')} in a row${one.retryAt === null ? '' : `, next try ${relative(one.retryAt, nowMs)}`}`
   }`
 
+const operationNames = { all: 'all calls', create: 'creates', read: 'reads and listings', delete: 'deletions' } as const
+
+const budgetText = (one: BudgetView, nowMs: number): string => {
+  const rate = one.callsPerSecond === null ? null : `${Number(one.callsPerSecond.toPrecision(2))} a second`
+  const blocked = one.blockedUntil === null ? null : `none until ${one.blockedUntil}`
+  const throttled = one.throttledAt === null ? null : `throttled ${relative(one.throttledAt, nowMs)}`
+  return `${one.scope}, ${operationNames[one.operation]}: ${[rate, blocked, throttled].filter((part) => part !== null).join(', ')}`
+}
+
+const waitingText = ({ creates, removals, sweeps }: StatusView['waiting']): string | null =>
+  [
+    creates > 0 ? counted(creates, 'create') : null,
+    removals > 0 ? counted(removals, 'removal') : null,
+    sweeps > 0 ? counted(sweeps, 'sweep') : null,
+  ]
+    .filter((part) => part !== null)
+    .join(', ') || null
+
+/** case H8: whose clock is wrong judges nothing by it, and is shown. */
+const clockText = (skewMs: number): string =>
+  Math.abs(skewMs) < 1000 ? 'agrees' : `${skewMs > 0 ? '+' : '-'}${briefDuration(Math.abs(skewMs))}`
+
+const locksText = ({ locksOf }: ReplicaView, nowMs: number): string =>
+  locksOf.map(({ pipeline, count, oldestRenewedAt }) => `${count} ${pipeline} (${relative(oldestRenewedAt, nowMs)})`).join(', ') || 'none'
+
 const describeCoordinator = (cli: Cli, url: string, status: StatusView): string => {
   const now = Date.parse(status.now)
   const head = cli.fields([
@@ -122,6 +147,8 @@ const describeCoordinator = (cli: Cli, url: string, status: StatusView): string 
       'stopped',
       `removals in ${one.scope === '*' ? 'every scope' : printable(one.scope)}: ${printable(one.why)}; see "leasehold installation"`,
     ]),
+    ...status.budgets.map((one): [string, string] => ['rate', printable(budgetText(one, now))]),
+    ['wait for a rate', waitingText(status.waiting)],
     ...status.circuits.map((one): [string, string] => ['circuit', printable(`${one.scope}: ${circuitText(one)}`)]),
   ])
   const replicas = cli.table(
@@ -132,7 +159,8 @@ const describeCoordinator = (cli: Cli, url: string, status: StatusView): string 
       { title: 'VERSION', cell: (one) => one.version },
       { title: 'STARTED', cell: (one) => relative(one.startedAt, now) },
       { title: 'ALIVE', cell: (one) => relative(one.aliveAt, now) },
-      { title: 'LOCKS', cell: (one) => one.locks, align: 'right' },
+      { title: 'CLOCK', cell: (one) => clockText(one.clockSkewMs) },
+      { title: 'LOCKS', cell: (one) => locksText(one, now) },
     ],
     status.replicas,
   )

@@ -103,7 +103,8 @@ export const createAwake = (store: Store, self: Self, log: Log, watch: boolean):
       ownMark = await store.write(async (tx) => {
         await buryDead(tx, self)
         await forgive(tx, await lastAliveMark(tx, self.id), self)
-        await register(tx, self)
+        skew = Date.now() - tx.now
+        await register(tx, self, skew)
         return tx.now
       })
       markedAt = performance.now()

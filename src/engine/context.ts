@@ -5,6 +5,7 @@ import type { Provider } from '../providers/contract.ts'
 import type { AdmissionCaps } from '../model/admission.ts'
 import type { SweepSettings } from '../model/sweep-settings.ts'
 import type { LimitPolicy } from '../model/limits.ts'
+import type { Budgets } from './budget/budgets.ts'
 import type { Keyring } from './keyring.ts'
 import type { Signals } from './signals.ts'
 
@@ -20,7 +21,11 @@ export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
 export interface EngineContext {
   store: Store
+  /** Each call of theirs counts to its account's budget. */
   providers: ReadonlyMap<string, Provider>
+  budgets: Budgets
+  /** The setting of a provider: calls a second in one account; null: no limit. */
+  callsPerSecond(provider: string): number | null
   /** As it was when this process began: a fork makes it begin anew. */
   installation: Pick<InstallationRow, 'installation_id' | 'secret'>
   keyring: Keyring

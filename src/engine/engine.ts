@@ -2,6 +2,8 @@
 import { hex, uuidv7Hex } from '../lib/ids.ts'
 import type { Provider } from '../providers/contract.ts'
 import type { Store } from '../store/store.ts'
+import { createBudgets } from './budget/budgets.ts'
+import { metered } from './budget/metered.ts'
 import { createAwake, type Awake } from './awake.ts'
 import type { EngineContext, Log } from './context.ts'
 import { expirePipeline } from './expire.ts'
@@ -13,12 +15,13 @@ import { createPipeline } from './pipeline.ts'
 import { provisionPipeline } from './provision.ts'
 import { removePipeline } from './remove.ts'
 import { describeSelf, type Self } from './replica.ts'
-import { createRetention } from './retain.ts'
+import { createRetention, defaultRetain, type RetainPolicy } from './retain.ts'
 import { createSealer } from './seal.ts'
 import { createSignals } from './signals.ts'
 import { noCaps, type AdmissionCaps } from '../model/admission.ts'
 import { defaultEventsTtlSeconds } from '../model/config.ts'
 import { defaultLimits, type LimitPolicy } from '../model/limits.ts'
+import { defaultCallsPerSecond } from '../model/rate-settings.ts'
 import { sweepSettings, type SweepSettings } from '../model/sweep-settings.ts'
 import { createEnrolment } from './sweep/enrol.ts'
 import { sweepPipeline } from './sweep/index.ts'
@@ -42,8 +45,12 @@ export interface EngineOptions {
   /** Default: none. */
   caps?: AdmissionCaps
   fourEyes?: boolean
+  /** Calls a second in one account of this provider; null: any number, until it throttles. Default: that of `defaultCallsPerSecond`. */
+  callsPerSecond?: (provider: string) => number | null
   /** How long events are kept, in ms; 0 or less: they are logged and not stored (orphans R86). Default: 30 days. */
   eventsTtlMs?: number
+  /** How long what is over keeps its own rows. Default: 90 days each. */
+  retain?: RetainPolicy
   /** false: no alive marks and no clock watch; for tests that move the database's clock. */
   watchClocks?: boolean
 }
@@ -69,9 +76,13 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
   const replicaId = `re_${uuidv7Hex(Date.now())}${hex(2)}`
   const self = describeSelf(replicaId, options.version)
   const awake = createAwake(store, self, log, options.watchClocks ?? true)
+  const callsPerSecond = options.callsPerSecond ?? defaultCallsPerSecond
+  const budgets = createBudgets(store, callsPerSecond)
   const context: EngineContext = {
     store,
-    providers: new Map(options.providers.map((provider) => [provider.name, provider])),
+    providers: new Map(options.providers.map((provider) => [provider.name, metered(provider, budgets)])),
+    budgets,
+    callsPerSecond,
     installation,
     keyring: createKeyring(store, installation.installation_id),
     replicaId,
@@ -93,7 +104,7 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
     createPipeline(context, sweepPipeline(context)),
   ]
   const enrolment = createEnrolment(context)
-  const retention = createRetention(context, eventsTtlMs)
+  const retention = createRetention(context, eventsTtlMs, options.retain ?? defaultRetain)
   const sealer = createSealer(context)
   const newsroom = createNewsroom(store.news, replicaId, context.signals, log)
   const whereabouts = createWhereabouts(store, installation.installation_id, log, options.watchClocks ?? true)

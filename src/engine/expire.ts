@@ -40,6 +40,7 @@ const columns = [
 const nextDue = (decision: DueDecision, lease: LeaseRow, now: number): number | null => {
   switch (decision.kind) {
     case 'later':
+    case 'warn-idle':
       return decision.at
     case 'expire-provisioning':
       return now + settlePollMs
@@ -49,6 +50,31 @@ const nextDue = (decision: DueDecision, lease: LeaseRow, now: number): number | 
     case 'nothing':
       return null
   }
+}
+
+/** Once for each idle period: a beat moves the end, and the new one has not been told. */
+const warnIdle = async (tx: Tx, decided: readonly Outcome[]): Promise<void> => {
+  const warned = decided.flatMap(({ decision, lease }) => (decision.kind === 'warn-idle' && lease ? [{ decision, lease }] : []))
+  await updateEach(
+    tx,
+    'leases',
+    [
+      ['id', 'text'],
+      ['idle_warned_for', 'bigint'],
+    ],
+    warned.map(({ lease }) => [lease.id, lease.expires_at]),
+  )
+  await appendEvents(
+    tx,
+    warned.map(({ decision, lease }) => {
+      const payload = {
+        idleSeconds: lease.idle_seconds,
+        leftSeconds: decision.leftSeconds,
+        endsAt: new Date(lease.expires_at).toISOString(),
+      }
+      return event(tx, 'lease.idle', payload, { project: lease.project, targets: [leaseTarget(lease)] })
+    }),
+  )
 }
 
 const applyDue = async (tx: Tx, held: readonly Held[]): Promise<Outcome[]> => {
@@ -76,6 +102,7 @@ const applyDue = async (tx: Tx, held: readonly Held[]): Promise<Outcome[]> => {
     return instance && attempt ? [{ instance, lease, attempt, cause: 'expired' }] : []
   })
   await openRemovals(tx, ended)
+  await warnIdle(tx, decided)
   const settled = new Set(ended.map((one) => one.lease?.id))
   for (const lease of of('expire-provisioning')) await wakeRow(tx, 'instances', lease.instance_id)
   await updateEach(

@@ -14,6 +14,7 @@ export const leaseFacts = (row: LeaseRow): LeaseFacts => ({
   keep: row.keep === 1,
   releaseDeletes: row.release_deletes === null ? null : row.release_deletes === 1,
   retainUntil: row.retain_until,
+  idleWarnedFor: row.idle_warned_for,
 })
 
 export const attemptFacts = (row: AttemptRow): AttemptFacts => ({

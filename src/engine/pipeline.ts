@@ -3,9 +3,10 @@
  * result is applied only under the fence of its lock. One slow row delays no other: every row is worked on by itself.
  */
 import { fairShares, shareAlone } from '../model/fair.ts'
-import { anyDue, dueProjects, extendLocks, lockDue, type Locked, type QueueTable } from '../store/due.ts'
+import { anyDue, dueProjects, extendLocks, lockDue, putOffForRate, type Locked, type QueueTable } from '../store/due.ts'
 import { sql } from 'kysely'
 import { errorText } from '../lib/redact.ts'
+import { WaitsForBudget } from './budget/waits.ts'
 import type { EngineContext } from './context.ts'
 import type { PipelineName } from './signals.ts'
 
@@ -41,7 +42,7 @@ export interface PipelineSpec {
   settle?(now: number): Promise<'lock' | 'again' | 'done'>
   /** Its rows are in no hurry: all that come due within a tick are taken together. */
   patient?: boolean
-  /** May throw: the row then comes back when its lock ends, and the log has the reason. */
+  /** May throw: what waits for a rate is put off, any other row comes back when its lock ends, and the log has the reason. */
   process(held: Held): Promise<void>
 }
 
@@ -71,6 +72,11 @@ export const createPipeline = (context: EngineContext, spec: PipelineSpec, pause
     const held: Held = { ...lock, signal: abort.signal, standsUntil }
     const done = spec
       .process(held)
+      .catch((error: unknown) => {
+        if (!(error instanceof WaitsForBudget) || spec.table === 'leases') throw error
+        const { table } = spec
+        return store.write((tx) => putOffForRate(tx, table, held, error.until))
+      })
       .catch((error: unknown) => log.error({ pipeline: spec.name, id: lock.id, error: errorText(error) }, 'a row could not be processed'))
       .finally(() => {
         if (inWork.get(lock.id)?.held === held) inWork.delete(lock.id)

@@ -7,6 +7,7 @@ import { appendEvents } from '../store/events.ts'
 import { identityOf, type AttemptRow } from '../store/attempts.ts'
 import type { Tx } from '../store/store.ts'
 import type { Provider } from '../providers/contract.ts'
+import { passWaits } from './budget/waits.ts'
 import type { EngineContext } from './context.ts'
 import type { RemovalCause } from './ended.ts'
 import { openRemovals } from './open-removals.ts'
@@ -71,7 +72,10 @@ export const pollReadiness = async (context: EngineContext, held: Held, work: Pr
   if (!identity) return
   const read = await withDeadline('reading readiness', provider.callDeadlineSeconds * 1000, held.signal, (signal) =>
     provider.read(identity, work.config, { signal }),
-  ).catch((error: unknown) => ({ kind: 'unknown', error: errorText(error) }) as const)
+  ).catch((error: unknown) => {
+    passWaits(error)
+    return { kind: 'unknown', error: errorText(error) } as const
+  })
   await context.store.write(async (tx) => {
     const fresh = await reload(tx, held, work)
     if (!fresh?.attempt) return

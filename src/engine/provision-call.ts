@@ -107,6 +107,14 @@ export const applyRejected = async (
   await giveUp(tx, held, work, outcome.code, message)
 }
 
+/** Refused for the account's rate, which proves that nothing was made: the same attempt is called again once there is room. */
+export const applyThrottled = async (tx: Tx, held: Held, work: ProvisionWork): Promise<void> => {
+  const fresh = await reload(tx, held, work)
+  if (!fresh?.attempt || fresh.attempt.outcome !== 'open') return
+  await updateAttempt(tx, fresh.attempt.id, { called_at: null, called_by: null })
+  await tx.db.updateTable('instances').set(unlocked(tx.now)).where('id', '=', fresh.instance.id).execute()
+}
+
 /** leases R7: every identity known so far is kept, and the attempt is looked up before anything else happens. */
 export const applyUncertain = async (
   tx: Tx,

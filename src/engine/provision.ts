@@ -8,13 +8,15 @@ import { hardEnd } from '../model/clocks.ts'
 import { brokeredLabels } from '../model/labels.ts'
 import { judgeLookUp, nextStep } from '../model/provision.ts'
 import type { CreateOutcome, FindOutcome, Provider } from '../providers/contract.ts'
+import type { OperationClass } from '../model/budget.ts'
+import { passWaits } from './budget/waits.ts'
 import { leaseToken } from './lease-token.ts'
 import { providerOf, type EngineContext } from './context.ts'
 import { attemptFacts } from './facts.ts'
 import { stillStands, type Held, type PipelineSpec } from './pipeline.ts'
 import { createReach, outOfReachMs } from './reach.ts'
 import { closeUnmade, giveUp, openNextAttempt } from './provision-end.ts'
-import { applyCreated, applyRejected, applyUncertain, beginCall } from './provision-call.ts'
+import { applyCreated, applyRejected, applyThrottled, applyUncertain, beginCall } from './provision-call.ts'
 import { applyContradiction, applyFound, applyNotFound, applyUnclear, putOff } from './provision-lookup.ts'
 import { loadProvision, type ProvisionWork } from './provision-load.ts'
 import { pollReadiness, takeBackBound } from './provision-bound.ts'
@@ -94,9 +96,13 @@ const lookUp = async (provider: Provider, work: ProvisionWork, held: Held): Prom
       provider.find(work.instance.ref, work.config, { signal }),
     )
   } catch (error) {
+    passWaits(error)
     return { kind: 'incomplete', why: errorText(error) }
   }
 }
+
+/** What a step asks of the provider, where it asks anything. */
+const callOf: Partial<Record<ReturnType<typeof nextStep>['kind'], OperationClass>> = { call: 'create', 'look-up': 'read', poll: 'read' }
 
 export const provisionPipeline = (context: EngineContext): PipelineSpec => {
   const { store, signals } = context
@@ -118,6 +124,7 @@ export const provisionPipeline = (context: EngineContext): PipelineSpec => {
       case 'created':
         return store.write((tx) => applyCreated(tx, held, work, outcome.resource, outcome.ready))
       case 'rejected':
+        if (outcome.rate?.throttled === true) return store.write((tx) => applyThrottled(tx, held, work))
         return store.write((tx) => applyRejected(tx, held, work, outcome))
       case 'uncertain':
         return store.write((tx) => applyUncertain(tx, held, work, provider, outcome))
@@ -158,6 +165,9 @@ export const provisionPipeline = (context: EngineContext): PipelineSpec => {
       return store.write((tx) => putOff(tx, held, work, outOfReachMs))
     }
     const step = nextStep(work.attempt && attemptFacts(work.attempt), work.wanted)
+    const operation = callOf[step.kind]
+    if (operation !== undefined && work.attempt)
+      await context.budgets.admit({ provider: provider.name, scope: work.attempt.scope }, operation)
     switch (step.kind) {
       case 'call':
         await create(held, work, provider)

@@ -4,6 +4,7 @@
  */
 import { withDeadline } from '../lib/deadline.ts'
 import { errorText } from '../lib/redact.ts'
+import { passWaits } from './budget/waits.ts'
 import type { Provider } from '../providers/contract.ts'
 
 const rememberMs = 60_000
@@ -29,7 +30,10 @@ export const createReach = (): Reach => {
     if (remembered && remembered.until > performance.now()) return elsewhere(remembered.scope, scope)
     const answer = await withDeadline(`reading the account of ${provider.name}`, provider.callDeadlineSeconds * 1000, signal, (inner) =>
       provider.scope(config, { signal: inner }),
-    ).catch((error: unknown) => ({ kind: 'unknown', error: errorText(error) }) as const)
+    ).catch((error: unknown) => {
+      passWaits(error)
+      return { kind: 'unknown', error: errorText(error) } as const
+    })
     if (answer.kind === 'unknown') return { why: `the account can't be read: ${answer.error}`, failed: true }
     known.set(key, { scope: answer.scope, until: performance.now() + rememberMs })
     return elsewhere(answer.scope, scope)

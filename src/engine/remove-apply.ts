@@ -162,7 +162,8 @@ export const recordOutcome = (tx: Tx, outcomes: readonly OutcomeOf[]): Promise<v
   appendAudit(
     tx,
     outcomes.map(({ work, intentId, answer }) => {
-      const body = Object.entries(answer).map(([key, value]) => [key, typeof value === 'string' ? redact(value) : (value as unknown)])
+      const { rate: _rate, ...said } = answer
+      const body = Object.entries(said).map(([key, value]) => [key, typeof value === 'string' ? redact(value) : (value as unknown)])
       return recordOf(work, auditId(tx), 'outcome', intentId, Object.fromEntries(body) as Record<string, unknown>)
     }),
   )

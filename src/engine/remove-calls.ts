@@ -2,6 +2,7 @@
 import { withDeadline } from '../lib/deadline.ts'
 import { errorText } from '../lib/redact.ts'
 import type { InspectOutcome, Precondition, Provider, ReadOutcome, RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
+import { passWaits } from './budget/waits.ts'
 import type { Keyring } from './keyring.ts'
 import type { Held } from './pipeline.ts'
 import type { RemovalWork } from './remove-load.ts'
@@ -24,6 +25,7 @@ export const readMember = async (
     const why = answer.kind === 'present' && !untagged ? await keyring.whyNotOurs(answer.found, work.attempt.mac_key) : null
     return why === null ? answer : { kind: 'replaced', why }
   } catch (error) {
+    passWaits(error)
     return { kind: 'unknown', error: errorText(error) }
   }
 }
@@ -40,6 +42,7 @@ export const callRemove = async (
       provider.remove(identity, work.config, { signal: inner }, precondition),
     )
   } catch (error) {
+    passWaits(error)
     return { kind: 'unknown', error: errorText(error) }
   }
 }
@@ -57,6 +60,7 @@ export const inspectGroup = async (
       provider.inspect?.({ ref: removal.ref, location: removal.location, attemptToken: attempt.token, known }, config, { signal: inner }),
     )
   } catch (error) {
+    passWaits(error)
     return { kind: 'incomplete', why: errorText(error) }
   }
 }

@@ -8,7 +8,7 @@ import type { SweepMode } from '../model/sweep-settings.ts'
 import type { Provider, ResourceIdentity } from '../providers/contract.ts'
 import { identityOf } from '../store/attempts.ts'
 import { restartQuarantine } from '../store/findings.ts'
-import { unlocked } from '../store/due.ts'
+import { stillHeld, unlocked } from '../store/due.ts'
 import { appendEvents } from '../store/events.ts'
 import { instancesByIds } from '../store/instances.ts'
 import { leaseById } from '../store/leases.ts'
@@ -42,6 +42,17 @@ export const budgetIsOver = (work: RemovalWork, now: number): boolean => {
   if (kindOf(work) !== 'unheld') return false
   const since = budgetSince({ firstFailedAt: work.removal.first_failed_at, acceptedAt: work.removal.accepted_at })
   return since !== null && givesUp(since, now)
+}
+
+/** Refused for the account's rate: no failure, and due at once, for the budget says when. The clock of what is given up runs from here all the same (orphans R90). */
+export const applyThrottled = async (tx: Tx, held: Held, work: RemovalWork): Promise<void> => {
+  if ((await stillHeld(tx, 'removals', [held])).size === 0) return
+  const first = kindOf(work) === 'unheld' ? { first_failed_at: work.removal.first_failed_at ?? tx.now } : {}
+  await tx.db
+    .updateTable('removals')
+    .set({ ...unlocked(tx.now), ...first })
+    .where('id', '=', work.removal.id)
+    .execute()
 }
 
 /** Holds and freezes stop a sweep's removals, and a keep on the lease is a keep label on its box (decisions 4). */

@@ -18,7 +18,7 @@ import {
   type IntentOf,
 } from './remove-apply.ts'
 import { callRemove, readMember } from './remove-calls.ts'
-import { applyDropped, applyGiveUp, budgetIsOver, notProvedYet } from './remove-giveup.ts'
+import { applyDropped, applyGiveUp, applyThrottled, budgetIsOver, notProvedYet } from './remove-giveup.ts'
 import { applyGone, type Gone } from './remove-gone.ts'
 import { failureOf, judge, type Judged } from './remove-judge.ts'
 import type { RemovalWork } from './remove-load.ts'
@@ -127,6 +127,11 @@ export const createTools = (context: EngineContext): RemovalTools => {
         await store.write((tx) => applyQuickTry(tx, held, work, redact(failure), 0))
         signals.wake('remove')
         return undefined
+      }
+      // Nothing was done, and nothing failed: once there is room the whole step is taken anew. What is given up after a time is so all the same.
+      if (answer.rate?.throttled === true) {
+        if (budgetIsOver(work, now)) return giveBack(giveUp(held, work, failure))
+        return giveBack(store.write((tx) => applyThrottled(tx, held, work)))
       }
       if (mayBeStale(work, answer)) return giveBack(store.write((tx) => applyQuickTry(tx, held, work, redact(failure), quickTryMs)))
       return giveBack(failed({ held, work, error: failure, contradiction: null }))

@@ -5,12 +5,14 @@
 import { coalesce } from '../lib/coalesce.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import { errorText } from '../lib/redact.ts'
+import type { OperationClass } from '../model/budget.ts'
 import { heldBy, isFound, isOverRemoval, resourceKey } from '../model/removal.ts'
 import { judgeLookUp } from '../model/provision.ts'
 import { keyMismatch, type RemovalKey } from '../model/removal-key.ts'
 import { isLeftByFork } from '../model/stop.ts'
 import { identityColumns, identityOf, updateAttempt } from '../store/attempts.ts'
 import type { Provider, ResourceIdentity } from '../providers/contract.ts'
+import { passWaits } from './budget/waits.ts'
 import type { EngineContext } from './context.ts'
 import type { Held, PipelineSpec } from './pipeline.ts'
 import { createReach, outOfReachMs } from './reach.ts'
@@ -65,9 +67,13 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
       await store.write((tx) => updateAttempt(tx, work.attempt.id, identityColumns(verdict.candidate.resource)))
       return verdict.candidate.resource
     } catch (error) {
+      passWaits(error)
       return { error: errorText(error), final: false }
     }
   }
+
+  const admit = ({ removal }: RemovalWork, operation: OperationClass): Promise<void> =>
+    context.budgets.admit({ provider: removal.provider, scope: removal.scope }, operation)
 
   const putOff = async (held: Held, work: RemovalWork, why: string): Promise<void> => {
     log.debug({ removal: work.removal.id, why }, 'a removal is out of reach')
@@ -91,6 +97,7 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     const members = bound.length > 0 ? bound : recorded ? [recorded] : []
     if (!provider || members.length === 0 || work.backendMissing) return later()
     if ((await reach(provider, work.config, removal.scope, held.signal)) !== null) return later()
+    await admit(work, 'read')
     const reads = await readAll(tools, work, provider, members, held.signal)
     const one = allAbsent(held, work, reads)
     if (one === undefined) return later()
@@ -167,6 +174,7 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
       members: [...identitiesOf(work.removal), ...plannedOf(work.removal)],
     })
     if (mismatch !== null) return store.write((tx) => needsPerson(tx, held, work, `nothing was touched: ${mismatch}`))
+    await admit(work, work.removal.state === 'verifying' ? 'read' : 'delete')
     const members = identitiesOf(work.removal)
     if (members.length > 1) return stepGroup(tools, held, work, provider)
     const identity = await identityFor(work, provider, held.signal)

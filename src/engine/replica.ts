@@ -43,4 +43,5 @@ export const buryDead = async (tx: Tx, self: Self): Promise<string[]> => {
   return dead
 }
 
-export const register = (tx: Tx, self: Self): Promise<void> => insertReplica(tx, self)
+/** @param skewMs this process's wall clock minus the database's clock */
+export const register = (tx: Tx, self: Self, skewMs: number): Promise<void> => insertReplica(tx, { ...self, skew_ms: Math.round(skewMs) })

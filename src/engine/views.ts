@@ -4,6 +4,7 @@ import { isLive } from '../model/lease.ts'
 import type { AttemptView, CleanupView, InstanceView, LeaseView } from '../model/wire.ts'
 import { attemptsOf, type AttemptRow } from '../store/attempts.ts'
 import { rowsIn } from '../store/bulk.ts'
+import { waitsUntil } from '../store/due.ts'
 import { instancesByIds, type InstanceRow } from '../store/instances.ts'
 import type { LeaseRow } from '../store/leases.ts'
 import { removalsOfLeases, type RemovalRow } from '../store/removals.ts'
@@ -87,6 +88,9 @@ export const leaseView = (
 ): LeaseView => {
   const attempt = attempts.find((one) => one.id === instance?.attempt_id) ?? attempts.at(-1)
   const cleanup = cleanupOf(lease, instance, attempts, removal)
+  const making = lease.state === 'provisioning' ? instance : undefined
+  const waiting = removal ?? making
+  const waits = waiting === undefined ? null : waitsUntil(waiting)
   return {
     id: lease.id,
     slug: lease.slug,
@@ -121,6 +125,7 @@ export const leaseView = (
     accessWarning: lease.access_warning,
     cleanup,
     ...flat(cleanup),
+    ...(waits === null ? {} : { waitsUntil: iso(waits) }),
   }
 }
 

@@ -36,6 +36,11 @@ export const eventCodes = {
   'lease.expired': entry<{ clock: 'idle' | 'ttl' }>('info', (p) =>
     p.clock === 'ttl' ? 'Lease ended at its maximum lifetime' : 'Lease ended after its idle time',
   ),
+  'lease.idle': entry<{ idleSeconds: number; leftSeconds: number; endsAt: string }>(
+    'warning',
+    (p) =>
+      `Lease not touched for most of its idle time of ${p.idleSeconds} s; it ends in ${p.leftSeconds} s, at ${p.endsAt}, unless a heartbeat comes`,
+  ),
   'lease.failed': entry<{ code: string; error: string }>('error', (p) => `Lease failed (${p.code}): ${p.error}`),
   'lease.cancelled': entry<Record<never, never>>('info', () => 'Create cancelled'),
   'attempt.uncertain': entry<{ number: number; error: string }>(

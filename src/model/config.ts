@@ -29,6 +29,12 @@ export interface Settings {
   logLevel: Setting<LogLevel>
   /** How long events are kept, in seconds; 0 or less: they are logged and not stored (orphans R86). */
   eventsTtlSeconds: Setting<number>
+  /** How long what has ended and is proved gone keeps its own rows, in days; what is said of it for ever stays. */
+  retainLeasesDays: Setting<number>
+  /** And findings that are resolved. */
+  retainFindingsDays: Setting<number>
+  /** And certificates of sweeps that no removal stands on. */
+  retainSweepsDays: Setting<number>
   /** How many removals a sweep may begin without a person, at most. */
   limitPerSweep: Setting<number>
   /** And of the groups of ours in the account, in per cent. */
@@ -135,6 +141,14 @@ const cap = (environment: string): Definition<number | null> => ({
   fallback: () => null,
 })
 
+export const defaultRetainDays = 90
+const days = (environment: string): Definition<number> => ({
+  environment,
+  flag: null,
+  read: readWhole(1, 36_500),
+  fallback: () => defaultRetainDays,
+})
+
 const definitions: { [Name in SettingName]: Definition<Settings[Name]['value']> } = {
   data: {
     environment: 'LEASEHOLD_DATA',
@@ -165,6 +179,9 @@ const definitions: { [Name in SettingName]: Definition<Settings[Name]['value']> 
   databaseUrl: { environment: 'LEASEHOLD_DATABASE_URL', flag: null, secret: 'password', read: readDatabaseUrl, fallback: () => null },
   logLevel: { environment: 'LEASEHOLD_LOG_LEVEL', flag: '--log-level', read: readLogLevel, fallback: () => 'info' },
   eventsTtlSeconds: { environment: 'LEASEHOLD_EVENTS_TTL_SECONDS', flag: null, read: readSeconds, fallback: () => defaultEventsTtlSeconds },
+  retainLeasesDays: days('LEASEHOLD_RETAIN_LEASES_DAYS'),
+  retainFindingsDays: days('LEASEHOLD_RETAIN_FINDINGS_DAYS'),
+  retainSweepsDays: days('LEASEHOLD_RETAIN_SWEEPS_DAYS'),
   limitPerSweep: {
     environment: 'LEASEHOLD_LIMIT_PER_SWEEP',
     flag: null,

@@ -4,6 +4,7 @@
  */
 import { nearest } from '../lib/nearest.ts'
 import { environmentOf, settingNames } from './config.ts'
+import { rateVariables } from './rate-settings.ts'
 import { sweepVariables, type Environment } from './sweep-settings.ts'
 
 /** Read by other parts than the settings: the provider `process`, `bin/leasehold`, and what is set inside a box. */
@@ -43,7 +44,8 @@ const isSafety = (name: string, near: string | null, safe: ReadonlySet<string>, 
 /** Set, not empty, beginning like ours, and read by nobody. The value is never looked at. */
 export const unknownVariables = (environment: Environment, providers: readonly string[]): UnknownVariable[] => {
   const sweeps = sweepVariables(providers).map((one) => one.name)
-  const known = new Set([...settingNames.map(environmentOf), ...others, ...sweeps])
+  const rates = rateVariables(providers).map((one) => one.name)
+  const known = new Set([...settingNames.map(environmentOf), ...others, ...sweeps, ...rates])
   const safe = new Set([...safetySettings.map(environmentOf), ...sweeps])
   return Object.entries(environment)
     .filter(

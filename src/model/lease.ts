@@ -14,6 +14,8 @@ export interface LeaseFacts {
   keep: boolean
   releaseDeletes: boolean | null
   retainUntil: number | null
+  /** The end of which its holder was warned; null: of none. */
+  idleWarnedFor: number | null
 }
 
 export const isLive = (state: LeaseState): boolean => state === 'provisioning' || state === 'active'
@@ -75,10 +77,23 @@ export const decideRelease = (lease: LeaseFacts, removal: 'none' | 'open' | 'gon
   return { kind: 'unchanged' }
 }
 
+/** case G9: the holder is warned when so much of the idle time is over. */
+const warnedAfter = 0.8
+
+/** ms: when the holder is to be warned of this end; null: it was, or no beat moves it. */
+export const idleWarningAt = (
+  lease: Pick<LeaseFacts, 'expiresAt' | 'idleSeconds' | 'idleWarnedFor' | 'createdAt' | 'ttlSeconds'>,
+): number | null =>
+  lease.idleWarnedFor === lease.expiresAt || lease.expiresAt >= hardEnd(lease)
+    ? null
+    : lease.expiresAt - Math.round((1 - warnedAfter) * lease.idleSeconds * 1000)
+
 export type DueDecision =
   | { kind: 'nothing' }
   /** The end was moved later meanwhile: look again then. */
   | { kind: 'later'; at: number }
+  /** Most of its idle time is over, and its holder has not been told (case G9): look again at `at`. */
+  | { kind: 'warn-idle'; at: number; leftSeconds: number }
   | { kind: 'expire' }
   /** Expired before it had a box: the provision pipeline settles it. */
   | { kind: 'expire-provisioning' }
@@ -88,7 +103,13 @@ export type DueDecision =
 /** What the due time of a lease means when it has come. keep exempts from neither clock (leases R36). */
 export const decideDue = (lease: LeaseFacts, now: number): DueDecision => {
   if (isLive(lease.state)) {
-    if (!isExpired(lease.expiresAt, now)) return { kind: 'later', at: Math.min(lease.expiresAt, hardEnd(lease)) }
+    if (!isExpired(lease.expiresAt, now)) {
+      const at = Math.min(lease.expiresAt, hardEnd(lease))
+      const warnAt = idleWarningAt(lease)
+      if (warnAt === null || lease.state !== 'active') return { kind: 'later', at }
+      if (now < warnAt) return { kind: 'later', at: warnAt }
+      return { kind: 'warn-idle', at, leftSeconds: Math.ceil((lease.expiresAt - now) / 1000) }
+    }
     return { kind: lease.state === 'active' ? 'expire' : 'expire-provisioning' }
   }
   if (lease.state === 'released' && lease.releaseDeletes === false && lease.retainUntil !== null)

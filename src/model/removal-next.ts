@@ -1,4 +1,5 @@
 /** What a removal waits for, for people: what is stuck is shown with its next step, and never becomes "terminated" by itself (case E4). */
+import { waitText } from './budget.ts'
 import { isFound, isOverRemoval, stuckAfter } from './removal.ts'
 import type { SweepMode } from './sweep-settings.ts'
 import type { RemovalState } from './wire.ts'
@@ -13,6 +14,8 @@ export interface RemovalStanding {
   heldBy: string | null
   /** ms; null: it is not looked at by itself any more. */
   dueAt: number | null
+  /** ms: it waits for its account's rate until then; null: it does not. */
+  waitsUntil: number | null
   /** It waits for a person to say why something is gone. */
   missing: boolean
   /** The installation that a fork of this database left it to; null: it is held here. */
@@ -47,6 +50,7 @@ export const nextStep = (one: RemovalStanding, mode: SweepMode): string => {
     return `look at the reason; leasehold stop tries it once more where a lease ordered it; ${close} gives it up for good`
   if (one.heldBy !== null) return `the end of what holds it: ${one.heldBy}`
   if (isFound(one.cause) && mode !== 'delete') return `mode delete: in mode ${mode} nothing found is taken back`
+  if (one.waitsUntil !== null) return `none: it ${waitText(one.waitsUntil)}`
   if (one.retryAt !== null) return `the next try at ${new Date(one.retryAt).toISOString()}`
   return one.state === 'verifying' ? 'the proof of its absence: it is looked for' : 'none: it is being worked on'
 }

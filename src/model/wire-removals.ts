@@ -32,6 +32,8 @@ export interface RemovalView {
   reason: string | null
   retryAt: string | null
   heldBy: string | null
+  /** It waits for its account's rate budget until then. */
+  waitsUntil: string | null
   /** It goes no further without a person, failed three times in a row, or was accepted an hour ago and is not proved gone. */
   stuck: boolean
   nextStep: string

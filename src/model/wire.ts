@@ -74,6 +74,8 @@ export interface LeaseView {
   provisioningResourceMayExist: boolean
   accessWarning: string | null
   cleanup: CleanupView
+  /** Its making, or its removal, waits for the account's rate budget until then; there only while it does. */
+  waitsUntil?: string
   /** Which of the filters that were asked can not be answered for it; there only in a list that was filtered, while it says something. */
   unknown?: string[]
   // The flat names of leases 2.1, read from the same removal row; present only while they say something (leases R41).
@@ -264,6 +266,22 @@ export interface CircuitView {
   openUntil: string | null
   error: string
 }
+/** How many calls an account gets now; only what something limits. */
+export interface BudgetView {
+  provider: string
+  scope: string
+  /** `all`: the account as a whole, by a setting. */
+  operation: 'all' | 'create' | 'read' | 'delete'
+  /** null: nothing but `blockedUntil` limits it. */
+  callsPerSecond: number | null
+  /** Calls saved up; below 0: made on credit. */
+  left: number
+  /** No call before. */
+  blockedUntil: string | null
+  throttledAt: string | null
+  /** Throttled answers since its rate was last free. */
+  throttles: number
+}
 /** How the sweeps of a provider run here (orphans R75a). */
 export interface SweepModeView {
   provider: string
@@ -291,6 +309,22 @@ export interface TroubleView {
   /** null: nothing tries it by itself. */
   retryAt: string | null
 }
+/** A process that works on this database. */
+export interface ReplicaView {
+  id: string
+  host: string
+  pid: number
+  version: string
+  startedAt: string
+  /** Its last word. */
+  aliveAt: string
+  /** Its wall clock minus the database's clock, at its last word. */
+  clockSkewMs: number
+  self: boolean
+  locks: number
+  /** Of the pipelines that it holds rows of. */
+  locksOf: { pipeline: 'provision' | 'expire' | 'remove' | 'sweep'; count: number; oldestRenewedAt: string }[]
+}
 export interface StatusView {
   version: string
   installation: string
@@ -304,6 +338,10 @@ export interface StatusView {
   stops: StopView[]
   /** Accounts whose listings fail: from the third failure in a row on they are left alone for a while. */
   circuits: CircuitView[]
+  /** Accounts whose rate a setting or their provider limits. */
+  budgets: BudgetView[]
+  /** How many creates, removals and sweeps wait for them. */
+  waiting: { creates: number; removals: number; sweeps: number }
   sweeps: SweepModeView[]
   /** Removals that fail or were given up, newest failure first, 20 at most. */
   troubles: TroubleView[]
@@ -311,7 +349,7 @@ export interface StatusView {
   findingsByCode: Record<string, number>
   /** Which of these codes only a person makes better. */
   forPerson: string[]
-  replicas: { id: string; host: string; pid: number; version: string; startedAt: string; aliveAt: string; self: boolean; locks: number }[]
+  replicas: ReplicaView[]
   counts: { leases: Record<string, number>; instances: Record<string, number>; removals: Record<string, number>; findings: number }
 }
 /** How the CLI reaches into a box by itself; no byte of a command passes through the coordinator. */

@@ -5,12 +5,21 @@
  *
  * Every call takes a `CallContext`: its signal ends at the deadline, or when the worker lost its lock.
  */
+import type { RateReport } from '../model/budget.ts'
 import type { InstallationId, LeaseId, Ref, ScopeId } from '../model/ids.ts'
 import type { Topology } from '../model/topology.ts'
 import type { Access, DoctorCheck } from '../model/wire.ts'
 
 export interface CallContext {
   signal: AbortSignal
+}
+
+/**
+ * On any outcome: what the answer said of the account's rate. One that says `throttled` was refused for its rate and did nothing: the engine counts it as no
+ * failure, and comes again when there is room.
+ */
+export interface Rated {
+  rate?: RateReport
 }
 
 /** What makes a resource itself and no other. Two are the same iff scope, location, kind and `immutableId` are equal. */
@@ -59,12 +68,14 @@ export interface CreateRequest {
   config: Record<string, unknown>
 }
 
-export type CreateOutcome =
-  | { kind: 'created'; resource: ResourceIdentity; ready: boolean }
-  /** Nothing was made, and the provider's answer proves it. */
-  | { kind: 'rejected'; code: string; message: string }
-  /** May or may not exist: every identity known so far is kept (leases R7). */
-  | { kind: 'uncertain'; message: string; resource: ResourceIdentity | null }
+export type CreateOutcome = Rated &
+  (
+    | { kind: 'created'; resource: ResourceIdentity; ready: boolean }
+    /** Nothing was made, and the provider's answer proves it. */
+    | { kind: 'rejected'; code: string; message: string }
+    /** May or may not exist: every identity known so far is kept (leases R7). */
+    | { kind: 'uncertain'; message: string; resource: ResourceIdentity | null }
+  )
 
 export interface FoundResource {
   resource: ResourceIdentity
@@ -100,17 +111,18 @@ export interface Contradiction {
   ref?: string
 }
 
-export type FindOutcome =
-  | { kind: 'complete'; found: FoundResource[]; contradictions: Contradiction[] }
-  | { kind: 'incomplete'; why: string }
+export type FindOutcome = Rated &
+  ({ kind: 'complete'; found: FoundResource[]; contradictions: Contradiction[] } | { kind: 'incomplete'; why: string })
 
-export type ReadOutcome =
-  | { kind: 'present'; found: FoundResource; contradictions: Contradiction[] }
-  /** An exact not-found for the immutable id; where its account or location is not found, the answer is `unknown` (leases R86). `proof` says how it is known. */
-  | { kind: 'absent'; proof: string; contradictions: Contradiction[] }
-  /** The name is there with another identity: not ours, not touched. */
-  | { kind: 'replaced'; why: string }
-  | { kind: 'unknown'; error: string }
+export type ReadOutcome = Rated &
+  (
+    | { kind: 'present'; found: FoundResource; contradictions: Contradiction[] }
+    /** An exact not-found for the immutable id; where its account or location is not found, the answer is `unknown` (leases R86). `proof` says how it is known. */
+    | { kind: 'absent'; proof: string; contradictions: Contradiction[] }
+    /** The name is there with another identity: not ours, not touched. */
+    | { kind: 'replaced'; why: string }
+    | { kind: 'unknown'; error: string }
+  )
 
 /** One resource as a listing shows it. Only what carries a ref tag, readable or malformed, is listed (orphans R27). */
 export interface ListedResource extends FoundResource {
@@ -127,7 +139,7 @@ export interface ListedResource extends FoundResource {
 }
 
 /** One cell of the coverage matrix: a location and a kind. Absence is concluded from `complete` cells only (I5). */
-export interface Coverage {
+export interface Coverage extends Rated {
   location: string
   kind: string
   state: { kind: 'complete' } | { kind: 'partial'; why: string } | { kind: 'denied'; permission: string }
@@ -139,15 +151,17 @@ export type ListingItem =
   | { type: 'coverage'; coverage: Coverage }
   | { type: 'contradiction'; contradiction: Contradiction }
 
-export type RemoveOutcome =
-  | { kind: 'accepted'; requestId: string | null }
-  | { kind: 'gone'; requestId: string | null }
-  | { kind: 'blocked'; by: string }
-  | { kind: 'retryLater'; why: string; afterSeconds: number | null }
-  | { kind: 'denied'; permission: string }
-  /** It is not any more as the precondition says: nothing was done, and it is read again before anything else is. */
-  | { kind: 'changed'; why: string }
-  | { kind: 'unknown'; error: string }
+export type RemoveOutcome = Rated &
+  (
+    | { kind: 'accepted'; requestId: string | null }
+    | { kind: 'gone'; requestId: string | null }
+    | { kind: 'blocked'; by: string }
+    | { kind: 'retryLater'; why: string; afterSeconds: number | null }
+    | { kind: 'denied'; permission: string }
+    /** It is not any more as the precondition says: nothing was done, and it is read again before anything else is. */
+    | { kind: 'changed'; why: string }
+    | { kind: 'unknown'; error: string }
+  )
 
 /** Which group: what one attempt made. */
 export interface InspectRequest {
@@ -157,11 +171,14 @@ export interface InspectRequest {
   /** What is known of it: the owner that the attempt recorded, or what a sweep saw. */
   known: readonly ResourceIdentity[]
 }
-export type InspectOutcome =
-  /** Everything of the group that exists, each with labels and edges; empty: nothing does. */
-  { kind: 'complete'; members: FoundResource[] } | { kind: 'incomplete'; why: string }
+export type InspectOutcome = Rated &
+  (
+    | /** Everything of the group that exists, each with labels and edges; empty: nothing does. */
+      { kind: 'complete'; members: FoundResource[] }
+    | { kind: 'incomplete'; why: string }
+  )
 
-export type ScopeOutcome = { kind: 'known'; scope: ScopeId; description: string } | { kind: 'unknown'; error: string }
+export type ScopeOutcome = Rated & ({ kind: 'known'; scope: ScopeId; description: string } | { kind: 'unknown'; error: string })
 
 export interface Provider {
   readonly name: string

@@ -112,6 +112,17 @@ export const unlocked = (dueAt: number | null): { due_at: number | null; lock_ow
   lock_until: null,
 })
 
+/** Its account's rate has no room for it: given back under its fence until then, no try and no failure. */
+export const putOffForRate = async (tx: Tx, table: Exclude<QueueTable, 'leases'>, held: Locked, until: number): Promise<void> => {
+  if ((await stillHeld(tx, table, [held])).size === 0) return
+  await sql`update ${sql.table(table)} set due_at = ${until}, waits_until = ${until}, lock_owner = null, lock_until = null
+    where id = ${held.id}`.execute(tx.db)
+}
+
+/** ms: until when a row waits for its account's rate; null: it does not, or not any more. */
+export const waitsUntil = (row: { waits_until: number | null; due_at: number | null; lock_owner: string | null }): number | null =>
+  row.waits_until !== null && row.waits_until === row.due_at && row.lock_owner === null ? row.waits_until : null
+
 /** Makes a row due now unless a worker has it (the worker's apply decides then). */
 export const wakeRow = async (tx: Tx, table: QueueTable, id: string): Promise<void> => {
   await sql`update ${sql.table(table)} set due_at = ${tx.now} where id = ${id} and lock_owner is null and (due_at is null or due_at > ${tx.now})`.execute(

@@ -5,10 +5,10 @@ import type { Session, Tx } from './store.ts'
 
 export type ReplicaRow = Selectable<ReplicasTable>
 
-export const insertReplica = async (tx: Tx, row: Omit<ReplicaRow, 'started_at' | 'alive_at' | 'stopped_at' | 'skew_ms'>): Promise<void> => {
+export const insertReplica = async (tx: Tx, row: Omit<ReplicaRow, 'started_at' | 'alive_at' | 'stopped_at'>): Promise<void> => {
   await tx.db
     .insertInto('replicas')
-    .values({ ...row, started_at: tx.now, alive_at: tx.now, skew_ms: 0, stopped_at: null })
+    .values({ ...row, started_at: tx.now, alive_at: tx.now, stopped_at: null })
     .execute()
 }
 

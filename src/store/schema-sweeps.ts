@@ -1,5 +1,6 @@
 /** The tables of sweeps; see `schema.ts`. */
 import type { Generated } from 'kysely'
+import type { BucketName } from '../model/budget.ts'
 import type { AttemptId, Ref, ScopeId } from '../model/ids.ts'
 import type { PlanState } from '../model/plans.ts'
 import type { Due } from './schema.ts'
@@ -23,6 +24,8 @@ export interface CleanupsTable extends Due {
   requested_at: number | null
   /** JSON of a `LetPass`: the implausible counts that a person lets pass, once. */
   let_pass: string | null
+  /** It waits for its account's rate while it is due at this very moment. */
+  waits_until: Generated<number | null>
 }
 /** What the listings of one backend proved of one location and kind. */
 export interface CellsTable {
@@ -53,6 +56,20 @@ export interface CircuitsTable {
   /** Null: closed. */
   open_until: number | null
   error: string
+}
+/** How many calls an account gets, of one class of operations or in all. Calls are in thousandths, rates in thousandths a second. */
+export interface BudgetsTable {
+  provider: string
+  scope: ScopeId
+  class: BucketName
+  /** Null: nothing limits it. */
+  rate: number | null
+  tokens: number
+  at: number
+  blocked_until: number | null
+  throttled_at: number | null
+  throttles: number
+  peak: number | null
 }
 /** What a sweep, or a person, would take back; it begins when somebody approves it by its id. */
 export interface PlansTable {

@@ -4,7 +4,7 @@
  */
 import type { Generated } from 'kysely'
 import type { InstanceState, LeaseState, RemovalState, Role } from '../model/wire.ts'
-import type { CellsTable, CircuitsTable, CleanupsTable, FindingsTable, PlansTable, SweepsTable } from './schema-sweeps.ts'
+import type { BudgetsTable, CellsTable, CircuitsTable, CleanupsTable, FindingsTable, PlansTable, SweepsTable } from './schema-sweeps.ts'
 import type { StopCode } from '../model/stop.ts'
 import type { AuditKind } from '../model/wire-audit.ts'
 import type { AttemptId, InstallationId, InstanceId, LeaseId, Ref, RemovalId, ScopeId } from '../model/ids.ts'
@@ -127,6 +127,8 @@ export interface InstancesTable extends Due {
   changed_at: number
   terminated_at: number | null
   gave_up_at: number | null
+  /** It waits for its account's rate while it is due at this very moment. */
+  waits_until: Generated<number | null>
 }
 export interface LeasesTable extends Due {
   id: LeaseId
@@ -161,6 +163,24 @@ export interface LeasesTable extends Due {
   failure_error: string | null
   may_exist: number
   access_warning: string | null
+  /** The end of which its holder was warned that it comes near (case G9); null: of none. */
+  idle_warned_for: Generated<number | null>
+}
+/** An instance that ended, was proved gone, and was let go of after a time, with the lease that it was for. Kept for ever. */
+export interface CompactedTable {
+  ref: Ref
+  project: string
+  instance_id: InstanceId
+  lease_id: LeaseId | null
+  /** Of the lease, or the instance's name. */
+  slug: string
+  owner: string | null
+  provider: string
+  backend: string
+  lease_state: LeaseState | null
+  created_at: number
+  ended_at: number
+  compacted_at: number
 }
 /** What a `createAttemptID` stands for; `canceled` is the tombstone that wins over a late arrival (leases R10). */
 export interface CreateRequestsTable {
@@ -267,6 +287,8 @@ export interface RemovalsTable extends Due {
   closed_at: number | null
   closed_by: string | null
   closed_reason: string | null
+  /** It waits for its account's rate while it is due at this very moment. */
+  waits_until: Generated<number | null>
 }
 export interface HoldsTable {
   id: string
@@ -347,11 +369,13 @@ export interface Schema {
   instances: InstancesTable
   leases: LeasesTable
   create_requests: CreateRequestsTable
+  compacted: CompactedTable
   ledger: LedgerTable
   attempts: AttemptsTable
   cleanups: CleanupsTable
   cells: CellsTable
   circuits: CircuitsTable
+  budgets: BudgetsTable
   sweeps: SweepsTable
   plans: PlansTable
   findings: FindingsTable

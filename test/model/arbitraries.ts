@@ -27,5 +27,6 @@ export const leaseFacts: fc.Arbitrary<LeaseFacts> = fc
     keep: fc.boolean(),
     releaseDeletes: fc.constantFrom(null, true, false),
     retainUntil: fc.option(time),
+    idleWarnedFor: fc.option(time),
   })
   .map(({ clocks: own, ...rest }) => ({ ...own, ...rest, expiresAt: expiresAt(own) }))

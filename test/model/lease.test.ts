@@ -7,7 +7,16 @@ import { anyNumber, leaseFacts, t0, time } from './arbitraries.ts'
 
 const lease = (over: Partial<LeaseFacts> = {}): LeaseFacts => {
   const own = { createdAt: t0, lastTouchedAt: t0, ttlSeconds: 5400, idleSeconds: 1800, ...over }
-  return { state: 'active', expiresAt: expiresAt(own), keep: false, releaseDeletes: null, retainUntil: null, ...own, ...over }
+  return {
+    state: 'active',
+    expiresAt: expiresAt(own),
+    keep: false,
+    releaseDeletes: null,
+    retainUntil: null,
+    idleWarnedFor: null,
+    ...own,
+    ...over,
+  }
 }
 const terminal: readonly LeaseState[] = ['released', 'expired', 'failed']
 const live: readonly LeaseState[] = ['provisioning', 'active']
@@ -146,7 +155,8 @@ describe('a release (leases R30-R33)', () => {
 
 describe('what the due time of a lease means', () => {
   it.each([
-    ['active', -1, { kind: 'later', at: t0 + 1_800_000 }],
+    ['active', -360_001, { kind: 'later', at: t0 + 1_440_000 }],
+    ['active', -1, { kind: 'warn-idle', at: t0 + 1_800_000, leftSeconds: 1 }],
     ['active', 0, { kind: 'expire' }],
     ['provisioning', -1, { kind: 'later', at: t0 + 1_800_000 }],
     ['provisioning', 0, { kind: 'expire-provisioning' }],

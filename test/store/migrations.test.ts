@@ -78,7 +78,7 @@ eachStore('a full database', (_open, database) => {
     })
   })
 
-  it('has the same tables and columns, whichever version it began with', async () => {
+  it('has the same tables and columns, whichever version it began with', { timeout: 90_000 }, async () => {
     const shapeOf = async (store: Store): Promise<Record<string, string[]>> => {
       const shape: Record<string, string[]> = {}
       for (const table of await tablesOf(store)) {

@@ -113,6 +113,22 @@ serviceOr(
     const make = (): Promise<TestDatabase> => postgresDatabase(url as string)
     await openAtOnce([await make(), await make(), await make()])
   })
+
+  it('that is of an older schema is brought forward once, and all of them write', { timeout: 60_000 }, async () => {
+    const older = await Promise.all(
+      [1, 5, newest - 1].map(async (version) => {
+        const db = await postgresDatabase(url as string)
+        await (
+          await openWith(
+            db.target,
+            migrations.filter((one) => one.number <= version),
+          )
+        ).close()
+        return db
+      }),
+    )
+    await openAtOnce(older)
+  })
 })
 
 describe('the SQLite file', () => {

@@ -38,6 +38,7 @@ export const leaseRow = (n: number, over: Partial<Row<'leases'>> = {}): Row<'lea
   failure_error: null,
   may_exist: 0,
   access_warning: null,
+  idle_warned_for: null,
   ...unlocked,
   ...over,
 })
@@ -58,12 +59,14 @@ export const instanceRow = (n: number, over: Partial<Row<'instances'>> = {}): Ro
   changed_at: 1000,
   terminated_at: null,
   gave_up_at: null,
+  waits_until: null,
   ...unlocked,
   ...over,
 })
 
 export const removalRow = (n: number, over: Partial<Row<'removals'>> = {}): Row<'removals'> => ({
   first_failed_at: null,
+  waits_until: null,
   evidence: null,
   planned: null,
   baseline: null,

@@ -82,6 +82,7 @@ export const Lease = component(
     provisioningResourceMayExist: flag(),
     accessWarning: textOrNull(),
     cleanup: Cleanup,
+    waitsUntil: may(time()),
     unknown: unknowns(),
     cleanupAttempts: may(whole()),
     cleanupError: may(text()),

@@ -53,6 +53,7 @@ export const Removal = component(
     failures: whole({ description: 'In a row.' }),
     reason: textOrNull({ description: 'Why it stands still, or its last failure.' }),
     retryAt: timeOrNull(),
+    waitsUntil: timeOrNull(),
     heldBy: textOrNull(),
     stuck: flag({ description: 'It goes no further without a person, as far as anybody can tell.' }),
     nextStep: text(),

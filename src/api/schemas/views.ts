@@ -202,13 +202,40 @@ export const Audit = component(
 
 const Replica = component(
   'Replica',
-  { id: text(), host: text(), pid: whole(), version: text(), startedAt: time(), aliveAt: time(), self: flag(), locks: whole() },
+  {
+    id: text(),
+    host: text(),
+    pid: whole(),
+    version: text(),
+    startedAt: time(),
+    aliveAt: time(),
+    clockSkewMs: whole({ description: "Its wall clock minus the database's clock, at its last word." }),
+    self: flag(),
+    locks: whole(),
+    locksOf: Type.Array(
+      Type.Object({ pipeline: oneOf(['provision', 'expire', 'remove', 'sweep']), count: whole(), oldestRenewedAt: time() }),
+    ),
+  },
   'A process that works on this database.',
 )
 export const Circuit = component(
   'Circuit',
   { provider: text(), scope: text(), failures: whole(), failedAt: time(), openUntil: timeOrNull(), error: text() },
   'An account whose listings fail. From the third failure in a row on it is left alone for 5, 15, 45, then 60 minutes.',
+)
+const Budget = component(
+  'Budget',
+  {
+    provider: text(),
+    scope: text(),
+    operation: oneOf(['all', 'create', 'read', 'delete'], { description: '`all`: the account as a whole, by a setting.' }),
+    callsPerSecond: Type.Union([Type.Number(), Type.Null()]),
+    left: Type.Number({ description: 'Calls saved up; below 0: made on credit.' }),
+    blockedUntil: timeOrNull(),
+    throttledAt: timeOrNull(),
+    throttles: whole({ description: 'Throttled answers since its rate was last free.' }),
+  },
+  'How many calls an account gets now.',
 )
 const SweepMode = component(
   'SweepMode',
@@ -250,6 +277,8 @@ export const Status = component(
     freezes: Type.Array(ref(Freeze)),
     stops: Type.Array(ref(Stop)),
     circuits: Type.Array(ref(Circuit)),
+    budgets: Type.Array(ref(Budget), { description: 'Only what a setting or a provider limits.' }),
+    waiting: Type.Object({ creates: whole(), removals: whole(), sweeps: whole() }),
     sweeps: Type.Array(ref(SweepMode)),
     troubles: Type.Array(ref(Trouble), { description: 'Newest failure first, 20 at most.' }),
     findingsByCode: numbers(),
@@ -280,6 +309,7 @@ export const shared = [
   Audit,
   Replica,
   Circuit,
+  Budget,
   SweepMode,
   Trouble,
   Status,

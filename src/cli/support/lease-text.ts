@@ -1,4 +1,5 @@
 import { formatDuration } from '../../lib/duration.ts'
+import { waitText } from '../../model/budget.ts'
 import type { LeaseView } from '../../model/wire.ts'
 import type { Cli } from './cli.ts'
 import type { Column } from './table.ts'
@@ -69,6 +70,7 @@ export const describeLease = (cli: Cli, lease: LeaseView): string => {
     ['failure', lease.failureCode === null ? null : `${lease.failureCode}: ${lease.failureError ?? ''}`],
     ['may exist', lease.provisioningResourceMayExist ? 'yes: the outcome of its create is uncertain' : null],
     ['access warning', lease.accessWarning],
+    ['waiting', lease.waitsUntil === undefined ? null : waitText(Date.parse(lease.waitsUntil))],
     ['cleanup', cleanup.state === 'none' ? null : cleanupText(lease)],
     ['cleanup attempts', cleanup.attempts > 0 ? cleanup.attempts : null],
     ['cleanup error', cleanup.error],

@@ -1,4 +1,4 @@
-import type { Settings } from '../../model/config.ts'
+import type { Setting, Settings } from '../../model/config.ts'
 import type { SweepSettings } from '../../model/sweep-settings.ts'
 
 /** What `leasehold serve` hands to the coordinator. */
@@ -7,4 +7,6 @@ export interface ServeOptions {
   settings: Settings
   /** The settings of each provider's sweeps. */
   sweeps: ReadonlyMap<string, SweepSettings>
+  /** Calls a second in one account of each provider. */
+  rates: ReadonlyMap<string, Setting<number | null>>
 }

@@ -9,6 +9,7 @@ import { leftByFork, readInstallation, type InstallationRow } from '../../store/
 import type { AttemptRow } from '../../store/attempts.ts'
 import type { LeaseRow } from '../../store/leases.ts'
 import type { Session } from '../../store/store.ts'
+import { waitsUntil } from '../../store/due.ts'
 import { removalsByIds, unfinishedRemovals, type RemovalRow } from '../../store/removals.ts'
 import { requireFull, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
@@ -25,6 +26,7 @@ const standingOf = (row: RemovalRow, own: InstallationRow | undefined): RemovalS
   retryAt: row.retry_at,
   heldBy: row.held_by,
   dueAt: row.due_at,
+  waitsUntil: waitsUntil(row),
   missing: row.stopped !== null,
   leftTo: leftByFork(own, row.opened_at) ?? (isLeftByFork(row.held_by ?? '') ? leftByFork(own, 0) : null),
   fingerprint: fingerprintOf(row),
@@ -92,6 +94,7 @@ const view = (context: EngineContext, row: RemovalRow, { lease, attempt, own }: 
     reason: row.error,
     retryAt: isoOrNull(row.retry_at),
     heldBy: row.held_by,
+    waitsUntil: isoOrNull(waitsUntil(row)),
     stuck: isStuck(standing, now),
     nextStep: nextStep(standing, context.sweepSettings(row.provider).mode.value),
     members: membersOf(row),

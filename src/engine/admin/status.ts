@@ -7,8 +7,10 @@ import { runningReplicas } from '../../store/replicas.ts'
 import type { Session } from '../../store/store.ts'
 import { requireFull, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
+import { lockMs } from '../pipeline.ts'
 import { iso } from '../views.ts'
 import { forPerson, openFindingsByCode, sweepModes, troubles, visibleCircuits } from './attention.ts'
+import { countWaiting, visibleBudgets } from './budgets.ts'
 import { visibleFreezes } from './freezes.ts'
 import { visibleStops } from './installation.ts'
 
@@ -21,14 +23,22 @@ const countByState = async (session: Session, table: QueueTable, project: string
   return Object.fromEntries(rows.map((row) => [row.state, Number(row.n)]))
 }
 
-const countLocks = async (session: Session, now: number): Promise<Map<string, number>> => {
-  const counts = new Map<string, number>()
-  for (const table of ['leases', 'instances', 'removals'] as const) {
-    const query = sql<{ owner: string; n: number }>`select lock_owner as owner, count(*) as n from ${sql.table(table)}
-      where due_at is not null and lock_owner is not null and lock_until > ${now} group by lock_owner`
-    for (const row of (await query.execute(session.db)).rows) counts.set(row.owner, (counts.get(row.owner) ?? 0) + Number(row.n))
+const queues = { provision: 'instances', expire: 'leases', remove: 'removals', sweep: 'cleanups' } as const
+
+type Locks = StatusView['replicas'][number]['locksOf']
+
+/** By replica. Only rows in work are read, by the index of due times. A lock stands 30 s from its last renewal, so this is when it was last renewed. */
+const readLocks = async (session: Session, now: number): Promise<Map<string, Locks>> => {
+  const locks = new Map<string, Locks>()
+  for (const [pipeline, table] of Object.entries(queues) as [keyof typeof queues, QueueTable][]) {
+    const query = sql<{ owner: string; n: number; oldest: number }>`select lock_owner as owner, count(*) as n, min(lock_until) as oldest
+      from ${sql.table(table)} where due_at > ${now} and due_at <= ${now + lockMs} and lock_owner is not null and lock_until > ${now} group by lock_owner`
+    for (const row of (await query.execute(session.db)).rows) {
+      const mine = locks.get(row.owner) ?? []
+      locks.set(row.owner, [...mine, { pipeline, count: Number(row.n), oldestRenewedAt: iso(Number(row.oldest) - lockMs) }])
+    }
   }
-  return counts
+  return locks
 }
 
 /** What only the running process knows. */
@@ -44,7 +54,7 @@ export const readStatus = async (context: EngineContext, actor: Actor, running: 
   const now = await context.store.now()
   const clockSkewMs = Math.round(Date.now() - now)
   return context.store.read(async (session) => {
-    const locks = await countLocks(session, now)
+    const locks = await readLocks(session, now)
     const findingsByCode = await openFindingsByCode(session, project)
     return {
       version: running.version,
@@ -56,6 +66,8 @@ export const readStatus = async (context: EngineContext, actor: Actor, running: 
       freezes: await visibleFreezes(session, actor),
       stops: await visibleStops(session, actor),
       circuits: await visibleCircuits(session, actor, now),
+      budgets: await visibleBudgets(session, context, actor, now),
+      waiting: await countWaiting(session, project),
       sweeps: await sweepModes(session, context, actor),
       troubles: await troubles(session, project),
       findingsByCode,
@@ -68,7 +80,9 @@ export const readStatus = async (context: EngineContext, actor: Actor, running: 
         startedAt: iso(row.started_at),
         aliveAt: iso(row.alive_at),
         self: row.id === context.replicaId,
-        locks: locks.get(row.id) ?? 0,
+        clockSkewMs: Math.round(row.id === context.replicaId ? clockSkewMs : row.skew_ms),
+        locks: (locks.get(row.id) ?? []).reduce((sum, one) => sum + one.count, 0),
+        locksOf: locks.get(row.id) ?? [],
       })),
       counts: {
         leases: await countByState(session, 'leases', project),

@@ -1,10 +1,13 @@
 /** What follows from our own rows alone, where no sweep has judged: in the words of verdicts, with what holds it back and what would change it. */
+import { waitText } from '../../model/budget.ts'
 import { stuckAt } from '../../model/evidence.ts'
 import type { HeldBack } from '../../model/explain.ts'
 import { isLive } from '../../model/lease.ts'
 import type { SweepMode } from '../../model/sweep-settings.ts'
 import { verdictReasons } from '../../model/verdict-reasons.ts'
 import type { AttemptRow } from '../../store/attempts.ts'
+import { waitsUntil } from '../../store/due.ts'
+import type { CompactedRow } from '../../store/compacted.ts'
 import type { FreezeRow, HoldRow } from '../../store/holds.ts'
 import type { LeaseRow } from '../../store/leases.ts'
 import type { RemovalRow } from '../../store/removals.ts'
@@ -18,6 +21,9 @@ export const obstacles = (holds: readonly HoldRow[], freezes: readonly FreezeRow
   ...freezes.map((one) => ({ what: `a freeze of ${one.scope === '*' ? 'every scope' : one.scope}: ${one.reason}`, until: null })),
   ...holds.map((one) => ({ what: `hold ${one.id} on ${one.target_type} ${one.target_id}: ${one.reason}`, until: one.until_at })),
 ]
+
+/** The rate of its account has no room for its call. */
+const waiting = (until: number): HeldBack => ({ what: waitText(until), until })
 
 const lastFailure = (removal: RemovalRow): HeldBack => ({
   what: `the last of ${removal.failures} tries in a row failed: ${removal.error ?? 'no reason recorded'}`,
@@ -94,6 +100,14 @@ export const concludeRemoval = (removal: RemovalRow, stops: readonly HeldBack[],
           ? 'a person: its finding removal-needs-person says why'
           : `a person who knows why something of it is gone: leasehold removal show ${removal.id}`,
     }
+  const waits = waitsUntil(removal)
+  if (waits !== null)
+    return {
+      ...base,
+      text: 'It is to be taken back.',
+      heldBack: [waiting(waits), ...heldBack],
+      change: `room for its call, at ${stamp(waits)}`,
+    }
   if (removal.failures > 0 && removal.retry_at !== null)
     return { ...base, text: 'Its removal failed and is tried again.', heldBack, change: `the next try at ${stamp(removal.retry_at)}` }
   if (removal.state === 'verifying') {
@@ -142,13 +156,29 @@ const concludePending = (owner: Owner, now: number): Conclusion => {
   const open = newestOpen(owner)
   const until = open ? stuckAtOf(open) : null
   const stuck = until !== null && now >= until
+  const waits = owner.instance === null ? null : waitsUntil(owner.instance)
   const ends = owner.lease && isLive(owner.lease.state) ? `, or the end of lease ${owner.lease.id} at ${stamp(owner.lease.expires_at)}` : ''
   return {
     verdict: 'inFlight',
     reason: stuck ? 'inFlight.stuck' : 'inFlight.pending',
     text: stuck ? 'It has been in the making for more than twice the time that an attempt may take.' : 'It is still being made.',
-    heldBack: open ? [{ what: `attempt ${open.number} is open`, until: stuck ? null : until }] : [],
+    heldBack: [
+      ...(waits === null ? [] : [waiting(waits)]),
+      ...(open ? [{ what: `attempt ${open.number} is open`, until: stuck ? null : until }] : []),
+    ],
     change: `${open ? `the end of attempt ${open.number}` : 'its first attempt'}${ends}`,
+  }
+}
+
+/** Its rows were let go of after their time, which is done only with what was proved gone. */
+const concludeCompacted = (row: CompactedRow): Conclusion => {
+  const what = row.lease_id === null ? `instance ${row.instance_id}` : `lease ${row.lease_id} (${row.slug}) of ${row.owner ?? 'somebody'}`
+  return {
+    verdict: 'gone',
+    reason: null,
+    text: `Compacted at ${stamp(row.compacted_at)}: ${what} ended at ${stamp(row.ended_at)}, and its absence is proved. Its ref, removals and audit are kept.`,
+    heldBack: [],
+    change: 'nothing: what has ended never becomes live again, and whatever turns up under its ref is judged by itself',
   }
 }
 
@@ -157,6 +187,7 @@ export const concludeOwner = (owner: Owner, stops: readonly HeldBack[], mode: Sw
   const { instance, lease } = owner
   const open = owner.removals.findLast((one) => isOpenRemoval(one.state)) ?? owner.removals.findLast((one) => one.state === 'gave-up')
   const closed = owner.removals.findLast((one) => one.state === 'closed' && one.closed_at !== null)
+  if (instance === null && owner.compacted !== null && !open) return concludeCompacted(owner.compacted)
   if (instance === null)
     return {
       verdict: 'unknown',

@@ -4,6 +4,7 @@ import { resourceKey } from '../../model/removal.ts'
 import type { AttemptRow } from '../../store/attempts.ts'
 import { recordsOfRemovals, type AuditRecord } from '../../store/audit.ts'
 import { rowsIn } from '../../store/bulk.ts'
+import { compactedByRef, type CompactedRow } from '../../store/compacted.ts'
 import type { FindingRow } from '../../store/findings.ts'
 import type { EventRow } from '../../store/events.ts'
 import { everyScope, listFreezes, standingHolds, type FreezeRow, type HoldRow } from '../../store/holds.ts'
@@ -23,6 +24,8 @@ export interface Owner {
   /** Null: its row is gone. */
   instance: InstanceRow | null
   lease: LeaseRow | null
+  /** What is left of instance and lease after their time. */
+  compacted: CompactedRow | null
   /** Oldest first. */
   attempts: AttemptRow[]
   removals: RemovalRow[]
@@ -99,12 +102,14 @@ export const loadOwner = async (session: Session, ref: string, now: number): Pro
     session,
     removals.map((row) => row.id),
   )
-  const provider = instance?.provider ?? lease?.provider ?? ''
+  const compacted = instance === null ? ((await compactedByRef(session, ref)) ?? null) : null
+  const provider = instance?.provider ?? lease?.provider ?? compacted?.provider ?? ''
   const keys = attempts.flatMap((row) => keyOfAttempt(provider, row) ?? [])
   const scopes = [...new Set(attempts.map((row): string => row.scope))]
   const owner = { ref, readAt: now, project: ledger.project, ledger, instance, lease }
   return {
     ...owner,
+    compacted,
     attempts,
     removals,
     audit,

@@ -8,6 +8,7 @@ import { LeaseholdError } from '../../model/errors.ts'
 import type { AttemptId, RemovalId } from '../../model/ids.ts'
 import { attemptById, type AttemptRow } from '../../store/attempts.ts'
 import { findBackend, listBackends, type BackendRow } from '../../store/backends.ts'
+import { compactedByLease, compactedBySlug, type CompactedRow } from '../../store/compacted.ts'
 import { planById } from '../../store/plans.ts'
 import { findingById, findingsAbout, type FindingRow } from '../../store/findings.ts'
 import { holdById, type HoldRow } from '../../store/holds.ts'
@@ -41,6 +42,16 @@ const ofLease = async (session: Session, lease: LeaseRow): Promise<Named> => {
     instance?.ref ?? (await session.db.selectFrom('ledger').select('ref').where('owner_id', '=', lease.instance_id).executeTakeFirst())?.ref
   return ref === undefined ? nothing : { kind: 'owner', type: 'lease', ref, subject: `lease ${lease.id} (${lease.slug})` }
 }
+
+const ofCompacted = (row: CompactedRow | undefined): Named =>
+  row === undefined
+    ? nothing
+    : {
+        kind: 'owner',
+        type: 'lease',
+        ref: row.ref,
+        subject: row.lease_id === null ? `instance ${row.instance_id}` : `lease ${row.lease_id} (${row.slug})`,
+      }
 
 const ofInstance = async (session: Session, id: string): Promise<Named> => {
   const instance = await findInstance(session, id)
@@ -228,13 +239,13 @@ const ofSlug = async (session: Session, actor: Actor, slug: string, now: number)
 /** Where nothing else has the name: the newest lease that ever had it as its slug. A receipt is of all of them, and does not ask this. */
 export const resolveEndedSlug = async (session: Session, actor: Actor, slug: string): Promise<Named> => {
   const ended = await newestLeaseBySlug(session, slug, actor.project)
-  return ended ? ofLease(session, ended) : nothing
+  return ended ? ofLease(session, ended) : ofCompacted(await compactedBySlug(session, actor.project, slug))
 }
 
 export const resolveKey = async (session: Session, actor: Actor, key: string, now: number): Promise<Named> => {
   if (isLeaseId(key)) {
     const lease = await leaseById(session, key)
-    return lease ? ofLease(session, lease) : nothing
+    return lease ? ofLease(session, lease) : ofCompacted(await compactedByLease(session, key))
   }
   const maker = byPrefix[/^([a-z]{2})_[0-9a-f]{10,}$/.exec(key)?.[1] ?? '']
   if (maker) return maker(session, key)

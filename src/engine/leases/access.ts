@@ -10,6 +10,7 @@ import { findBackend } from '../../store/backends.ts'
 import { removalsOfLeases } from '../../store/removals.ts'
 import type { LeaseRow } from '../../store/leases.ts'
 import type { ResourceIdentity } from '../../providers/contract.ts'
+import { WaitsForBudget } from '../budget/waits.ts'
 import { providerOf, type EngineContext } from '../context.ts'
 
 /** A holder that beats faster than this asks no more of the provider. */
@@ -32,6 +33,7 @@ const ask = async (context: EngineContext, lease: LeaseRow, identity: ResourceId
     )
     return answer.warning
   } catch (error) {
+    if (error instanceof WaitsForBudget) return undefined
     return `its access could not be refreshed: ${errorText(error)}`
   }
 }

@@ -2,7 +2,7 @@
 import { LeaseholdError } from '../../model/errors.ts'
 import { compare } from '../../model/group.ts'
 import type { LeaseId } from '../../model/ids.ts'
-import { decideHeartbeat, isLive } from '../../model/lease.ts'
+import { decideHeartbeat, idleWarningAt, isLive } from '../../model/lease.ts'
 import { isExpired } from '../../model/clocks.ts'
 import { isOverRemoval } from '../../model/removal.ts'
 import { updateEach, updateUnchanged } from '../../store/bulk.ts'
@@ -163,7 +163,7 @@ export const applyBeats = async (tx: Tx, beats: readonly Beat[]): Promise<BeatAn
         ['id', 'text'],
         ['due_at', 'bigint'],
       ],
-      rows.filter((row) => earlier.has(row.id)).map((row) => [row.id, row.expires_at]),
+      rows.filter((row) => earlier.has(row.id)).map((row) => [row.id, idleWarningAt(leaseFacts(row)) ?? row.expires_at]),
     )
   return answers
 }

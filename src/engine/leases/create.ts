@@ -6,10 +6,11 @@ import { defaultIdleSeconds, defaultTtlSeconds, expiresAt, normaliseSeconds } fr
 import { LeaseholdError } from '../../model/errors.ts'
 import { isLeaseId, isRequestKey, type AttemptId, type InstanceId, type LeaseId, type Ref, type ScopeId } from '../../model/ids.ts'
 import { checkUserLabels } from '../../model/labels.ts'
-import { isLive } from '../../model/lease.ts'
+import { idleWarningAt, isLive } from '../../model/lease.ts'
 import { inventSlug, slugify, withSuffix } from '../../model/slug.ts'
 import type { LeaseView } from '../../model/wire.ts'
 import type { BackendRow } from '../../store/backends.ts'
+import { compactedByLease } from '../../store/compacted.ts'
 import { appendEvents } from '../../store/events.ts'
 import { createRequest, leaseById, claimCreateRequest, liveLeases, slugIsLive, type LeaseRow } from '../../store/leases.ts'
 import type { Tx } from '../../store/store.ts'
@@ -155,7 +156,8 @@ const reserve = async (
     failure_error: null,
     may_exist: 0,
     access_warning: null,
-    due_at: end,
+    idle_warned_for: null,
+    due_at: idleWarningAt({ ...clocks, expiresAt: end, idleWarnedFor: null }) ?? end,
     lock_fence: 0,
     lock_owner: null,
     lock_until: null,
@@ -237,6 +239,8 @@ const replayOf = async (
   }
   if (leaseId === null) return null
   const taken = await leaseById(tx, leaseId)
+  const before = taken ? undefined : await compactedByLease(tx, leaseId)
+  if (before) conflict(`${leaseId} has ended (${before.lease_state ?? 'long since'}), and an id is never used again`)
   if (!taken) return null
   if (taken.project !== request.project || !fixed || taken.fixed_id !== 1) conflict(`${leaseId} is taken; choose another id`)
   if (!isLive(taken.state)) conflict(`${leaseId} has ended (${taken.state}), and an id is never used again`)

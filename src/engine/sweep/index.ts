@@ -305,6 +305,8 @@ export const sweepPipeline = (context: EngineContext): PipelineSpec => ({
         if (reasons.length === 0) await giveBack(tx, work, {}, 0, null)
         else await tx.db.updateTable('cleanups').set(unlocked(gate.circuitOpenUntil)).where('id', '=', held.id).execute()
       })
+    const { provider, scope } = work.backend
+    if (scope !== null) await context.budgets.admit({ provider, scope }, 'read')
     const inspection = await inspect(context, work, held.signal)
     if (inspection.kind === 'raised') context.log.warn({ backend: held.id, error: inspection.error }, 'a sweep failed')
     const ended = await applyOrFail(context, held, work, inspection, reasons)

@@ -53,6 +53,7 @@ export const unenrolledWork = (context: EngineContext, backend: BackendRow): Swe
       outcome: null,
       requested_at: null,
       let_pass: null,
+      waits_until: null,
       due_at: null,
       lock_fence: 0,
       lock_owner: null,

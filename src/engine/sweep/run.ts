@@ -4,6 +4,7 @@ import { errorText } from '../../lib/redact.ts'
 import type { Expectation, Inventory } from '../../model/inventory.ts'
 import type { VerdictReason } from '../../model/verdict-reasons.ts'
 import { usedLocations } from '../../store/attempts.ts'
+import { passWaits } from '../budget/waits.ts'
 import type { EngineContext } from '../context.ts'
 import { explainUnseen } from './exact-reads.ts'
 import { compareWithLedger } from './expected.ts'
@@ -71,6 +72,7 @@ const reachedScope = async (work: SweepWork, signal: AbortSignal): Promise<{ sco
     )
     return answer.kind === 'known' ? { scope: answer.scope, account: answer.description } : { error: answer.error }
   } catch (error) {
+    passWaits(error)
     return { error: errorText(error) }
   }
 }
@@ -89,6 +91,7 @@ export const inspect = async (context: EngineContext, work: SweepWork, signal: A
     const locations = await locationsOf(context, work)
     listing = await withDeadline('the listing', listingDeadlineMs, signal, (inner) => listScope(context, work, locations, policy, inner))
   } catch (error) {
+    passWaits(error)
     return { kind: 'raised', startedAt, error: errorText(error) }
   }
   const expected = await compareWithLedger(context, work, listing)

@@ -1,5 +1,6 @@
 /** The cloud as a client meets it: calls that answer late, with an error before or after the deed, or with a lie. */
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Rated } from '../contract.ts'
 import type { Cloud } from './cloud.ts'
 import { type Call, type Effect, strike } from './faults.ts'
 import { permissionOf } from './words.ts'
@@ -12,7 +13,11 @@ export const realSleep: Sleep = async (milliseconds, signal) => {
 }
 
 /** `interrupted`: the caller went away, or waited as long as it waits. */
-export type Failure = { kind: 'denied'; permission: string } | { kind: 'throttled' } | { kind: 'failed' } | { kind: 'interrupted' }
+export type Failure =
+  | { kind: 'denied'; permission: string }
+  | { kind: 'throttled'; retryAfterMs: number | null }
+  | { kind: 'failed' }
+  | { kind: 'interrupted' }
 
 export class CloudError extends Error {
   readonly failure: Failure
@@ -22,6 +27,12 @@ export class CloudError extends Error {
     this.failure = failure
   }
 }
+
+/** What an error says of the account's rate; nothing: it is another error. */
+export const ratedBy = (error: unknown): Rated =>
+  error instanceof CloudError && error.failure.kind === 'throttled'
+    ? { rate: { throttled: true, retryAfterMs: error.failure.retryAfterMs, limit: null, remaining: null, resetMs: null } }
+    : {}
 
 /** What the deed itself must know of what strikes it. */
 export interface Deed {
@@ -57,7 +68,7 @@ export const request = async <T>(client: Client, call: Call, signal: AbortSignal
     }
   }
   if (signal.aborted) throw new CloudError({ kind: 'interrupted' }, `${place(call)}: the call was ended before it began`)
-  const { hang, slowMs, lagMs, lie } = strike(cloud.database, call)
+  const { hang, slowMs, lagMs, lie, retryAfterMs } = strike(cloud.database, call)
   if (hang !== null) {
     await wait(hang.lengthMs ?? patienceMs)
     throw new CloudError({ kind: 'interrupted' }, `${place(call)}: no answer came`)
@@ -69,7 +80,7 @@ export const request = async <T>(client: Client, call: Call, signal: AbortSignal
     const permission = permissionOf(call.operation, call.kind)
     throw new CloudError({ kind: 'denied', permission }, `${place(call)}: permission ${permission} is missing`)
   }
-  if (lie === 'throttle') throw new CloudError({ kind: 'throttled' }, `${place(call)}: too many requests`)
+  if (lie === 'throttle') throw new CloudError({ kind: 'throttled', retryAfterMs }, `${place(call)}: too many requests`)
   // Of the place, and not of what was asked for: it proves nothing of that (leases R86).
   if (lie === 'not-found')
     throw new CloudError({ kind: 'failed' }, `${place(call)}: location ${call.location ?? 'of the account'} was not found`)

@@ -1,6 +1,6 @@
 import type { ScopeId } from '../../model/ids.ts'
 import type { CreateOutcome, CreateRequest } from '../contract.ts'
-import { type Client, CloudError, request as ask } from './api.ts'
+import { type Client, CloudError, ratedBy, request as ask } from './api.ts'
 import type { LaunchSpec } from './cloud.ts'
 import type { SimulatedConfig } from './config.ts'
 import { foundOf } from './found.ts'
@@ -89,7 +89,7 @@ export const createGroup = async (
     if (!(error instanceof CloudError)) throw error
     // Refused before anything was done, and the answer says so; any other error proves nothing.
     if (error.failure.kind === 'denied') return { kind: 'rejected', code: 'permission_denied', message: error.message }
-    if (error.failure.kind === 'throttled') return { kind: 'rejected', code: 'throttled', message: error.message }
+    if (error.failure.kind === 'throttled') return { kind: 'rejected', code: 'throttled', message: error.message, ...ratedBy(error) }
     return { kind: 'uncertain', message: error.message, resource: null }
   }
 }

@@ -23,7 +23,7 @@ export interface FaultSpec {
   effect: Effect
   /** How often it strikes; null: until cleared. */
   count: number | null
-  /** How long one strike lasts, ms; of slow, lag and hang only. */
+  /** How long one strike lasts, ms; of slow, lag, hang and throttle only. */
   lengthMs: number | null
   /** null: every page, location, kind. */
   page: number | null
@@ -47,7 +47,8 @@ const onlyFor: Partial<Record<Effect, readonly Operation[]>> = {
   'repeat-page': ['list'],
 }
 const needsLength: readonly Effect[] = ['slow', 'lag']
-const takesLength: readonly Effect[] = [...needsLength, 'hang']
+/** Of `throttle` it is how long the cloud wants to be left alone. */
+const takesLength: readonly Effect[] = [...needsLength, 'hang', 'throttle']
 
 /** Why this fault makes no sense, for people; null: it does. */
 export const faultProblem = (fault: FaultSpec): string | null => {
@@ -121,13 +122,15 @@ export interface Strike {
   slowMs: number
   lagMs: number
   lie: Effect | null
+  /** Of a throttled call; null: the cloud does not say. */
+  retryAfterMs: number | null
 }
 
 const waits: readonly Effect[] = ['hang', 'slow', 'lag']
 
 /** Counts what it strikes, so call it once for each call. */
 export const strike = (database: Database, call: Call): Strike => {
-  const none: Strike = { hang: null, slowMs: 0, lagMs: 0, lie: null }
+  const none: Strike = { hang: null, slowMs: 0, lagMs: 0, lie: null, retryAfterMs: null }
   // Looked at first without the write lock: most accounts have no faults.
   if (database.one('select 1 from faults limit 1') === undefined) return none
   return database.transaction(() => {
@@ -145,6 +148,12 @@ export const strike = (database: Database, call: Call): Strike => {
     for (const fault of hang ? [hang] : [slow, lag, lie])
       if (fault) database.run('update faults set remaining = remaining - 1, struck = struck + 1 where id = ?', fault.id)
     if (hang) return { ...none, hang: { lengthMs: hang.lengthMs } }
-    return { hang: null, slowMs: slow?.lengthMs ?? 0, lagMs: lag?.lengthMs ?? 0, lie: lie?.effect ?? null }
+    return {
+      hang: null,
+      slowMs: slow?.lengthMs ?? 0,
+      lagMs: lag?.lengthMs ?? 0,
+      lie: lie?.effect ?? null,
+      retryAfterMs: lie?.lengthMs ?? null,
+    }
   })
 }

@@ -2,7 +2,7 @@
 import type { Topology } from '../../model/topology.ts'
 import type { ScopeId } from '../../model/ids.ts'
 import type { InspectOutcome, InspectRequest } from '../contract.ts'
-import { type Client, CloudError, request } from './api.ts'
+import { type Client, CloudError, type Failure, ratedBy, request } from './api.ts'
 import type { Listed, Neighbour } from './cloud.ts'
 import type { SimulatedConfig } from './config.ts'
 import { readOf } from './found.ts'
@@ -43,8 +43,9 @@ const listed = async (client: Client, group: InspectRequest, config: SimulatedCo
             .map(({ resource }) => ({ id: resource.id, kind })),
         )
       else if (item.coverage.state.kind !== 'complete') {
-        const { state } = item.coverage
-        throw new CloudError({ kind: 'failed' }, state.kind === 'denied' ? `permission ${state.permission} is missing` : state.why)
+        const { state, rate } = item.coverage
+        const failure: Failure = rate?.throttled === true ? { kind: 'throttled', retryAfterMs: rate.retryAfterMs } : { kind: 'failed' }
+        throw new CloudError(failure, state.kind === 'denied' ? `permission ${state.permission} is missing` : state.why)
       }
     }
   }
@@ -84,7 +85,7 @@ export const inspectGroup = async (
     if (![...found.values()].some(({ resource }) => resource.kind === ownerKind)) await follow(await listed(client, group, config, signal))
   } catch (error) {
     if (!(error instanceof CloudError)) throw error
-    return { kind: 'incomplete', why: error.message }
+    return { kind: 'incomplete', why: error.message, ...ratedBy(error) }
   }
   return { kind: 'complete', members: [...found.values()].map((look) => readOf(look, scope)) }
 }

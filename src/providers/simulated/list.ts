@@ -1,7 +1,7 @@
 /** Listings: cell by cell, page by page, and what each cell was worth. */
 import type { ScopeId } from '../../model/ids.ts'
-import type { Coverage, FindOutcome, ListingItem } from '../contract.ts'
-import { type Client, CloudError, request } from './api.ts'
+import type { Coverage, FindOutcome, ListingItem, Rated } from '../contract.ts'
+import { type Client, CloudError, ratedBy, request } from './api.ts'
 import type { ListQuery, Listed } from './cloud.ts'
 import type { SimulatedConfig } from './config.ts'
 import type { Effect } from './faults.ts'
@@ -59,13 +59,15 @@ const stateOf = (error: unknown): Coverage['state'] => {
 export async function* readCell(cell: Cell, pages: Pages): AsyncGenerator<{ listed: Listed[] } | { coverage: Coverage }> {
   const asked = new Set<string>()
   let [token, highest, count]: [string | null, number, number] = [null, 0, 0]
-  const worth = (state: Coverage['state']): { coverage: Coverage } => ({ coverage: { ...cell, state, pages: count } })
+  const worth = (state: Coverage['state'], rated: Rated = {}): { coverage: Coverage } => ({
+    coverage: { ...cell, state, pages: count, ...rated },
+  })
   for (;;) {
     let page: Page
     try {
       page = await pages(token)
     } catch (error) {
-      yield worth(stateOf(error))
+      yield worth(stateOf(error), ratedBy(error))
       return
     }
     count += 1
@@ -132,7 +134,10 @@ export const findMachines = async (
       if ('listed' in item) found.push(...item.listed)
       else if (item.coverage.state.kind === 'denied')
         return { kind: 'incomplete', why: `permission ${item.coverage.state.permission} is missing` }
-      else if (item.coverage.state.kind === 'partial') return { kind: 'incomplete', why: item.coverage.state.why }
+      else if (item.coverage.state.kind === 'partial') {
+        const { state, rate } = item.coverage
+        return { kind: 'incomplete', why: state.why, ...(rate === undefined ? {} : { rate }) }
+      }
     }
   }
   const existing = found.map((one) => foundOf(one.resource, scope)).filter((one) => one.existence !== 'gone')

@@ -1,7 +1,7 @@
 /** One resource by its recorded identity: read, and removed. */
 import type { ScopeId } from '../../model/ids.ts'
 import type { Precondition, ReadOutcome, RemoveOutcome, ResourceIdentity } from '../contract.ts'
-import { type Client, CloudError, request } from './api.ts'
+import { type Client, CloudError, ratedBy, request } from './api.ts'
 import type { SimulatedConfig } from './config.ts'
 import { readOf } from './found.ts'
 import { type Resource, parseId } from './resource.ts'
@@ -55,7 +55,7 @@ export const readResource = async (
     )
   } catch (error) {
     if (!(error instanceof CloudError)) throw error
-    return { kind: 'unknown', error: error.message }
+    return { kind: 'unknown', error: error.message, ...ratedBy(error) }
   }
 }
 
@@ -100,7 +100,7 @@ export const removeResource = async (
   } catch (error) {
     if (!(error instanceof CloudError)) throw error
     if (error.failure.kind === 'denied') return { kind: 'denied', permission: error.failure.permission }
-    if (error.failure.kind === 'throttled') return { kind: 'retryLater', why: error.message, afterSeconds: null }
+    if (error.failure.kind === 'throttled') return { kind: 'retryLater', why: error.message, afterSeconds: null, ...ratedBy(error) }
     return { kind: 'unknown', error: error.message }
   }
 }

@@ -12,6 +12,8 @@ import { installation } from './0007-installation.ts'
 import { groups } from './0008-groups.ts'
 import { fair } from './0009-fair.ts'
 import { continued } from './0010-continued.ts'
+import { budgets } from './0011-budgets.ts'
+import { retention } from './0012-retention.ts'
 
 export interface Migration {
   number: number
@@ -20,4 +22,17 @@ export interface Migration {
   statements: string[]
 }
 
-export const migrations: readonly Migration[] = [first, sweeps, coverage, seal, plans, findings, installation, groups, fair, continued]
+export const migrations: readonly Migration[] = [
+  first,
+  sweeps,
+  coverage,
+  seal,
+  plans,
+  findings,
+  installation,
+  groups,
+  fair,
+  continued,
+  budgets,
+  retention,
+]

@@ -99,6 +99,13 @@ describe('a create', () => {
     expect(await create()).toMatchObject({ kind: 'rejected', code })
     expect(account.cloud.all()).toEqual([])
   })
+
+  it('for its rate says so, and when to come again; another refusal says nothing of the rate', async () => {
+    account.fault('create', 'throttle', { lengthMs: 30_000, count: 1 })
+    account.fault('create', 'denied', { count: 1 })
+    expect((await create()).rate).toEqual({ throttled: true, retryAfterMs: 30_000, limit: null, remaining: null, resetMs: null })
+    expect((await create()).rate).toBeUndefined()
+  })
 })
 
 describe('a removal', () => {

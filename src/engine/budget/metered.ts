@@ -1,0 +1,109 @@
+/**
+ * Every call of the engine to a provider goes through here: it is counted to its account's budget, what its answer says of the rate is learned, and a read
+ * that was refused for its rate waits rather than fails.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { OperationClass } from '../../model/budget.ts'
+import type { CallContext, ListingItem, Provider, Rated } from '../../providers/contract.ts'
+import type { Account, Budgets } from './budgets.ts'
+import { WaitsForBudget } from './waits.ts'
+
+/** A listing under way is slowed down page by page rather than begun anew; its worker goes on renewing its lock. */
+const longestPaceMs = 5_000
+
+type Config = Record<string, unknown>
+
+export const metered = (provider: Provider, budgets: Budgets): Provider => {
+  /** The account behind a configuration, once it was read; what is asked before counts for none. */
+  const scopes = new Map<string, string>()
+  const behind = (config: Config): Account | null => {
+    const scope = scopes.get(JSON.stringify(config))
+    return scope === undefined ? null : { provider: provider.name, scope }
+  }
+  const inScope = (scope: string): Account => ({ provider: provider.name, scope })
+
+  const hear = async (account: Account | null, operation: OperationClass, answer: Rated | undefined): Promise<number | null> =>
+    account === null || answer?.rate === undefined ? null : budgets.heard(account, operation, answer.rate)
+
+  /** @throws WaitsForBudget */
+  const call = async <T>(account: Account | null, operation: OperationClass, work: () => Promise<T>): Promise<T> => {
+    if (account !== null) budgets.charge(account, operation)
+    return work()
+  }
+  /** What was refused for its rate says nothing, so nothing may be made of it. */
+  const ask = async <T extends Rated>(account: Account | null, work: () => Promise<T>): Promise<T> => {
+    const answer = await call(account, 'read', work)
+    const until = await hear(account, 'read', answer)
+    if (answer.rate?.throttled === true && until !== null) throw new WaitsForBudget(until)
+    return answer
+  }
+  /** Its answer is on record, whatever it is. */
+  const change = async <T extends Rated>(account: Account | null, operation: OperationClass, work: () => Promise<T>): Promise<T> => {
+    const answer = await call(account, operation, work)
+    await hear(account, operation, answer)
+    return answer
+  }
+
+  async function* paced(list: NonNullable<Provider['list']>, ...given: Parameters<typeof list>): AsyncGenerator<ListingItem> {
+    const [, config, { signal }] = given
+    const account = behind(config)
+    if (account !== null) budgets.charge(account, 'read')
+    for await (const item of list(...given)) {
+      yield item
+      if (account === null) continue
+      if (item.type === 'coverage') await hear(account, 'read', item.coverage)
+      if (item.type !== 'page') continue
+      const ahead = await budgets.pace(account, 'read')
+      if (ahead > 0) await pause(Math.min(longestPaceMs, ahead), undefined, { signal })
+    }
+  }
+
+  const counted: Partial<Provider> = {
+    /** Which account it is comes before everything, creates too, and is asked about once a minute: it waits for no other call. */
+    async scope(config, context) {
+      const answer = await provider.scope(config, context)
+      const until = await hear(behind(config), 'read', answer)
+      if (answer.rate?.throttled === true && until !== null) throw new WaitsForBudget(until)
+      if (answer.kind === 'known') scopes.set(JSON.stringify(config), answer.scope)
+      return answer
+    },
+    create: (request, context) => change(behind(request.config), 'create', () => provider.create(request, context)),
+    find: (ref, config, context) => ask(behind(config), () => provider.find(ref, config, context)),
+    read: (resource, config, context) => ask(inScope(resource.scope), () => provider.read(resource, config, context)),
+    remove: (resource, config, context) => change(inScope(resource.scope), 'delete', () => provider.remove(resource, config, context)),
+    doctor: (config, context) => call(behind(config), 'read', () => provider.doctor(config, context)),
+  }
+  /** Only where the provider has it, and as it has it now. */
+  const optional = {
+    inspect:
+      (inspect): NonNullable<Provider['inspect']> =>
+      (group, config, context) =>
+        ask(behind(config), () => inspect(group, config, context)),
+    list:
+      (list): NonNullable<Provider['list']> =>
+      (...given) =>
+        paced(list, ...given),
+    mayList:
+      (mayList): NonNullable<Provider['mayList']> =>
+      (location, kind, config, context) =>
+        call(behind(config), 'read', () => mayList(location, kind, config, context)),
+    rearm:
+      (rearm): NonNullable<Provider['rearm']> =>
+      (resource, seconds, config, context) =>
+        call(inScope(resource.scope), 'read', () => rearm(resource, seconds, config, context)),
+    refreshAccess:
+      (refresh): NonNullable<Provider['refreshAccess']> =>
+      (resource, config, context: CallContext) =>
+        call(inScope(resource.scope), 'read', () => refresh(resource, config, context)),
+  } satisfies { [Name in 'inspect' | 'list' | 'mayList' | 'rearm' | 'refreshAccess']: (own: NonNullable<Provider[Name]>) => Provider[Name] }
+
+  return new Proxy(provider, {
+    get(target, key) {
+      const own = Reflect.get(target, key, target) as unknown
+      if (Object.hasOwn(counted, key)) return counted[key as keyof Provider]
+      if (typeof own !== 'function') return own
+      const bound = own.bind(target) as never
+      return Object.hasOwn(optional, key) ? optional[key as keyof typeof optional](bound) : bound
+    },
+  })
+}
