@@ -3,11 +3,13 @@ import { isFound } from '../model/removal.ts'
 import type { RemovalEvidence } from '../model/removal-evidence.ts'
 import type { ResourceIdentity } from '../providers/contract.ts'
 import type { AttemptRow } from '../store/attempts.ts'
+import { recordsOfRemovals } from '../store/audit.ts'
 import { rowsIn } from '../store/bulk.ts'
 import { unlocked } from '../store/due.ts'
 import { appendEvents } from '../store/events.ts'
 import { instancesByIds } from '../store/instances.ts'
 import type { LeaseRow } from '../store/leases.ts'
+import { removalsOfAttempt } from '../store/removals.ts'
 import type { Tx } from '../store/store.ts'
 import type { RemovalCause } from './ended.ts'
 import { openRemovals } from './open-removals.ts'
@@ -19,6 +21,20 @@ interface Whole {
   held: { id: string }
   work: RemovalWork
   identity: ResourceIdentity
+}
+
+/** Also what had gone before anything was bound has its proof on record, and is no member. Asked for only where a removal does not name the resource. */
+const isProvedElsewhere = async (tx: Tx, attempt: AttemptRow): Promise<boolean> => {
+  const removals = await removalsOfAttempt(tx, attempt.id)
+  const records = await recordsOfRemovals(
+    tx,
+    removals.map((row) => row.id),
+  )
+  return records.some(
+    (record) =>
+      record.kind === 'proof' &&
+      (JSON.parse(record.body) as { absent?: { immutableId?: string } }).absent?.immutableId === attempt.immutable_id,
+  )
 }
 
 /**
@@ -37,16 +53,16 @@ export const overtakenBy = async <W extends Whole>(
     whole.map(({ work }) => work.attempt.id),
   )
   const now = new Map(rows.map((row) => [row.id as string, row]))
-  return new Map(
-    whole.flatMap((one) => {
-      const attempt = now.get(one.work.attempt.id)
-      // What was proved absent before, or was closed by a person, is not fresh: this removal is of something else that the attempt made.
-      const isOpen = attempt?.outcome === 'open' || attempt?.outcome === 'bound'
-      return isOpen && attempt.immutable_id !== null && !provedOf(one).includes(attempt.immutable_id)
-        ? [[one.held.id, attempt] as const]
-        : []
-    }),
-  )
+  const overtaken = new Map<string, AttemptRow>()
+  for (const one of whole) {
+    const attempt = now.get(one.work.attempt.id)
+    // What was proved absent before, or was closed by a person, is not fresh: this removal is of something else that the attempt made.
+    if (attempt?.outcome !== 'open' && attempt?.outcome !== 'bound') continue
+    if (attempt.immutable_id === null || provedOf(one).includes(attempt.immutable_id)) continue
+    if (await isProvedElsewhere(tx, attempt)) continue
+    overtaken.set(one.held.id, attempt)
+  }
+  return overtaken
 }
 
 export interface Overtaken extends Whole {
