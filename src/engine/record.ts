@@ -4,6 +4,7 @@ import { eventCodes, eventText, type EventCode, type EventPayload, type FindingC
 import { resourceKey } from '../model/removal.ts'
 import { appendEvents, type NewEvent } from '../store/events.ts'
 import { markReported, resolveFindings, sight, type SweepColumns, type Whose } from '../store/findings.ts'
+import type { FleetRow } from '../store/fleets.ts'
 import type { InstanceRow } from '../store/instances.ts'
 import type { LeaseRow } from '../store/leases.ts'
 import type { Tx } from '../store/store.ts'
@@ -22,6 +23,8 @@ export const instanceTarget = (instance: Pick<InstanceRow, 'id' | 'name'>): Targ
   id: instance.id,
   name: instance.name,
 })
+
+export const fleetTarget = (fleet: Pick<FleetRow, 'id' | 'name'>): Target => ({ type: 'fleet', id: fleet.id, name: fleet.name })
 
 /** @param now the transaction's time */
 export const event = <C extends EventCode>(

@@ -43,6 +43,9 @@ const cleanupOf = (lease: LeaseRow, instance: InstanceRow | undefined, removal: 
       stuck: removal.failures >= stuckAfter,
       heldBy: removal.held_by,
     }
+  if (lease.returned_at !== null) return { ...noCleanup, state: 'returned' }
+  if (lease.state === 'released' && instance?.lease_id === lease.id && instance.wiping_since !== null)
+    return { ...noCleanup, state: 'wiping', startedAt: iso(instance.wiping_since) }
   // No removal was needed, or none could be opened yet: the create is still being settled.
   if (isLive(lease.state) || lease.release_deletes === 0) return noCleanup
   if (instance?.state === 'terminated') return { ...noCleanup, state: 'gone', goneAt: isoOrNull(instance.terminated_at) }
@@ -99,6 +102,7 @@ export const leaseView = (
     failureError: lease.failure_error,
     provisioningResourceMayExist: lease.may_exist === 1,
     accessWarning: lease.access_warning,
+    fleet: lease.fleet,
     cleanup,
     ...flat(cleanup),
   }
@@ -158,6 +162,7 @@ export const instanceViews = async (session: Session, instances: readonly Instan
       scope: row.scope,
       location: row.location,
       leaseID: row.lease_id,
+      fleet: row.fleet,
       cloudID: bound?.native_id ?? null,
       cloudImmutableID: bound?.immutable_id ?? null,
       createdAt: iso(row.created_at),

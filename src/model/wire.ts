@@ -20,8 +20,8 @@ export const removalStates = ['preparing', 'removing', 'verifying', 'gone', 'gav
 export type RemovalState = (typeof removalStates)[number]
 
 export interface CleanupView {
-  /** none: nothing ordered; failed: the last try failed and `retryAt` is set; held: a hold or a freeze stops it; gave-up: it is no longer tried; closed: a person ended it. */
-  state: 'none' | RemovalState | 'failed' | 'held'
+  /** none: nothing ordered; failed: the last try failed and `retryAt` is set; held: a hold or a freeze stops it; gave-up: it is no longer tried; closed: a person ended it; wiping: its box is to go back to its fleet; returned: it did, and nothing of its holder is left in it. */
+  state: 'none' | RemovalState | 'failed' | 'held' | 'wiping' | 'returned'
   removalID: string | null
   reason: string | null
   attempts: number
@@ -69,6 +69,8 @@ export interface LeaseView {
   failureError: string | null
   provisioningResourceMayExist: boolean
   accessWarning: string | null
+  /** The fleet that it was asked of. */
+  fleet: string | null
   cleanup: CleanupView
   /** Which of the filters that were asked can not be answered for it; there only in a list that was filtered, while it says something. */
   unknown?: string[]
@@ -81,9 +83,15 @@ export interface LeaseView {
   cleanupClaimExpiresAt?: string
 }
 
+export interface AccessAnswer {
+  access: Access
+  /** Of a fleet's box, which was made before its lease: what a command is to find set besides. */
+  holder?: { leaseID: string; leaseToken: string }
+}
+
 export interface LeaseAnswer {
   lease: LeaseView
-  /** Only in the answer to a create (and its replay): may beat and release this lease, nothing else. */
+  /** Only in the answer to a create (and its replay), and in the way into a fleet's box: may beat and release this lease, nothing else. */
   leaseToken?: string
   /** Caps that were applied and the like; absent when there is nothing to say. */
   warnings?: string[]
@@ -93,6 +101,32 @@ export interface ErrorAnswer {
   error: string
   message: string
   [detail: string]: unknown
+}
+
+/** Boxes that are kept ready. */
+export interface FleetView {
+  name: string
+  project: string
+  backend: string
+  /** held: by the churn breaker, until a person says otherwise; draining: deleted, and not all of it is gone. */
+  state: 'running' | 'paused' | 'held' | 'draining'
+  /** How many are to be ready. */
+  size: number
+  ready: number
+  /** Under way, being wiped, or not looked at lately. */
+  coming: number
+  /** Those that leases have, or that a release retained. */
+  taken: number
+  ending: number
+  ttlSeconds: number
+  labels: Record<string, string>
+  createdBy: string
+  createdAt: string
+  changedAt: string
+  pausedAt: string | null
+  heldAt: string | null
+  heldWhy: string | null
+  deletedAt: string | null
 }
 
 export interface InstanceView {
@@ -106,6 +140,8 @@ export interface InstanceView {
   scope: string | null
   location: string | null
   leaseID: string | null
+  /** The fleet that it is of; null: it was made for one lease alone. */
+  fleet: string | null
   cloudID: string | null
   cloudImmutableID: string | null
   createdAt: string

@@ -127,6 +127,40 @@ export interface InstancesTable extends Due {
   changed_at: number
   terminated_at: number | null
   gave_up_at: number | null
+  /** The fleet of its project that it is of; null: it was made for one lease alone. */
+  fleet: Generated<string | null>
+  /** ms, when it ends by itself, as its dead-man clock was armed last; null: not known. */
+  dead_at: Generated<number | null>
+  /** ms, when it was last seen alive while nobody had it. */
+  checked_at: Generated<number | null>
+  /** Its holder gave it back, and what is left of that one is being wiped: nobody may have it. */
+  wiping_since: Generated<number | null>
+  /** How many leases it has had. */
+  served: Generated<number>
+}
+/** Instances of a backend that are kept ready. `id` is `project/name`. */
+export interface FleetsTable extends Due {
+  id: string
+  project: string
+  name: string
+  backend: string
+  /** How many are to be ready: made, and nobody's. */
+  size: number
+  /** What each must still be able to give; one with less life left is replaced. */
+  ttl_seconds: number
+  /** JSON: of the boxes, not of the leases that have them. */
+  labels: string
+  created_by: string
+  created_at: number
+  /** When a person last said something of it. */
+  changed_at: number
+  /** By a person: nothing is made or replaced. */
+  paused_at: number | null
+  /** By the churn breaker, until a person says otherwise (case M2). */
+  held_at: number | null
+  held_why: string | null
+  /** It drains: what nobody holds is taken back, and nothing more is made. */
+  deleted_at: number | null
 }
 export interface LeasesTable extends Due {
   id: LeaseId
@@ -161,6 +195,10 @@ export interface LeasesTable extends Due {
   failure_error: string | null
   may_exist: number
   access_warning: string | null
+  /** The fleet that it was asked of. */
+  fleet: Generated<string | null>
+  /** Its box went back to its fleet, wiped and proved so. */
+  returned_at: Generated<number | null>
 }
 /** What a `createAttemptID` stands for; `canceled` is the tombstone that wins over a late arrival (leases R10). */
 export interface CreateRequestsTable {
@@ -342,6 +380,7 @@ export interface Schema {
   tokens: TokensTable
   backends: BackendsTable
   scopes: ScopesTable
+  fleets: FleetsTable
   instances: InstancesTable
   leases: LeasesTable
   create_requests: CreateRequestsTable

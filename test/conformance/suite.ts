@@ -8,6 +8,7 @@ import type { Ref } from '../../src/model/ids.ts'
 import type { CreateRequest, FoundResource, Provider, ResourceIdentity } from '../../src/providers/contract.ts'
 import { shapeOf } from '../../src/model/topology.ts'
 import { listingConformance } from './listing.ts'
+import { wipeConformance } from './wiping.ts'
 import { context, createRequest, created } from './request.ts'
 
 export interface ConformanceWorld {
@@ -29,6 +30,8 @@ export interface ConformanceWorld {
   tagged(ref: string): Promise<string>
   /** Makes a listing of the owner's kind fail in the first location, and answers how to mend it. */
   breakListing(): Promise<() => Promise<void>>
+  /** Leaves something in a living resource as a holder would: more than one thing, where it has several kinds. Only with `wipes`. */
+  leave?(resource: ResourceIdentity): Promise<void>
   /** Makes the tags of a resource unreadable; only where a provider's can be. */
   hideTags?(resource: ResourceIdentity): Promise<void>
   dispose(): Promise<void>
@@ -37,10 +40,13 @@ export interface ConformanceWorld {
 export interface ConformanceTraits {
   /** The world has `hideTags`. */
   tagsCanHide?: boolean
+  /** The world has `leave`, and what was left can be taken away with proof. */
+  wipes?: boolean
 }
 
 export const providerConformance = (name: string, setup: () => Promise<ConformanceWorld>, traits: ConformanceTraits = {}): void => {
   listingConformance(name, setup, traits)
+  wipeConformance(name, setup, traits)
   describe(`${name} keeps the provider contract`, () => {
     let world: ConformanceWorld
     let provider: Provider

@@ -38,6 +38,8 @@ export const leaseRow = (n: number, over: Partial<Row<'leases'>> = {}): Row<'lea
   failure_error: null,
   may_exist: 0,
   access_warning: null,
+  fleet: null,
+  returned_at: null,
   ...unlocked,
   ...over,
 })
@@ -58,6 +60,11 @@ export const instanceRow = (n: number, over: Partial<Row<'instances'>> = {}): Ro
   changed_at: 1000,
   terminated_at: null,
   gave_up_at: null,
+  fleet: null,
+  dead_at: null,
+  checked_at: null,
+  wiping_since: null,
+  served: 0,
   ...unlocked,
   ...over,
 })

@@ -18,6 +18,7 @@ export interface LeaseRequest {
   slug?: string
   provider?: string
   backend?: string
+  fleet?: string
   project?: string
   ttlSeconds?: number
   idleTimeoutSeconds?: number

@@ -13,6 +13,8 @@ const cleanupText = (lease: LeaseView): string => {
   const { state, stuck, heldBy } = lease.cleanup
   if (lease.retainedAt !== null && state === 'none') return 'retained'
   if (state === 'none') return ''
+  if (state === 'wiping') return 'being wiped for its fleet'
+  if (state === 'returned') return 'back in its fleet'
   return `${state}${stuck ? ' (stuck)' : ''}${heldBy === null ? '' : ` (by ${heldBy})`}`
 }
 
@@ -20,6 +22,7 @@ const cleanupText = (lease: LeaseView): string => {
 export const isHistory = (lease: LeaseView): boolean =>
   hasEnded(lease) &&
   (lease.cleanup.state === 'gone' ||
+    lease.cleanup.state === 'returned' ||
     lease.cleanup.state === 'closed' ||
     (lease.cleanup.state === 'none' && lease.retainedAt === null && lease.cloudID === null && !lease.provisioningResourceMayExist))
 
@@ -48,6 +51,7 @@ export const describeLease = (cli: Cli, lease: LeaseView): string => {
     ['project', lease.project],
     ['owner', lease.owner],
     ['provider', `${lease.provider} (backend ${lease.backend})`],
+    ['fleet', lease.fleet],
     ['scope', lease.scope],
     ['instance', `${lease.instanceID} (ref ${lease.ref})`],
     ['resource', lease.cloudID],

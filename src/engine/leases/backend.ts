@@ -7,12 +7,7 @@ import { listBackends, setBackendScope, type BackendRow } from '../../store/back
 import { findProject } from '../../store/projects.ts'
 import { rememberScope } from '../../store/scopes.ts'
 import type { EngineContext } from '../context.ts'
-
-export interface Chosen {
-  backend: BackendRow
-  scope: ScopeId
-  location: string
-}
+import type { Place } from '../placeholder.ts'
 
 const unavailable = (message: string): never => {
   throw new LeaseholdError('backend_unavailable', message)
@@ -59,11 +54,11 @@ export const ensureScope = async (context: EngineContext, backend: BackendRow): 
 }
 
 /** @throws LeaseholdError backend_unavailable, not_found */
-export const chooseBackend = async (
+export const choosePlace = async (
   context: EngineContext,
   project: string,
   wanted: { backend?: string; provider?: string },
-): Promise<Chosen> => {
+): Promise<Place> => {
   const { known, rows } = await context.store.read(async (session) => ({
     known: await findProject(session, project),
     rows: await listBackends(session, project),
@@ -74,5 +69,10 @@ export const chooseBackend = async (
   const provider = context.providers.get(backend.provider) ?? unavailable(`this coordinator has no provider "${backend.provider}"`)
   // Where the backend itself says: a lost create is looked for, and its leftover proved ours, in the location of its attempt.
   const locations = provider.locationsOf?.(JSON.parse(backend.config) as Record<string, unknown>) ?? provider.locations
-  return { backend, scope: await ensureScope(context, backend), location: locations[0] ?? 'default' }
+  return {
+    backend,
+    scope: await ensureScope(context, backend),
+    location: locations[0] ?? 'default',
+    deadlineMs: provider.createDeadlineSeconds * 1000,
+  }
 }

@@ -11,6 +11,7 @@ import { findings } from './0006-findings.ts'
 import { installation } from './0007-installation.ts'
 import { groups } from './0008-groups.ts'
 import { fair } from './0009-fair.ts'
+import { fleets } from './0010-fleets.ts'
 
 export interface Migration {
   number: number
@@ -19,4 +20,4 @@ export interface Migration {
   statements: string[]
 }
 
-export const migrations: readonly Migration[] = [first, sweeps, coverage, seal, plans, findings, installation, groups, fair]
+export const migrations: readonly Migration[] = [first, sweeps, coverage, seal, plans, findings, installation, groups, fair, fleets]

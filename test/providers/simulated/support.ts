@@ -121,6 +121,10 @@ export const simulatedWorld = async (config: Record<string, unknown>): Promise<C
       account.fault('list', 'fail-page', { page: 1, location: 'sim-a', kind: 'machine' })
       return async () => void cloud.clearFaults()
     },
+    leave: async (resource) => {
+      cloud.leave(resource.nativeId, 'process 4711')
+      cloud.leave(resource.nativeId, 'home/secret.txt')
+    },
     hideTags: async (resource) => cloud.setTags(resource.nativeId, null),
   }
 }
