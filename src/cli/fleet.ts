@@ -4,6 +4,7 @@ import { formatDuration } from '../lib/duration.ts'
 import { largestFleet } from '../model/fleet.ts'
 import type { FleetView } from '../model/wire.ts'
 import { act, type Cli } from './support/cli.ts'
+import { asTyped } from './support/create-lease.ts'
 import { usageError } from './support/errors.ts'
 import { segment } from './support/http.ts'
 import { examples, keyValue, wholeNumber, wholeSeconds, withConnection, withJson } from './support/options.ts'
@@ -42,7 +43,7 @@ const defineCreate = (command: Command, cli: Cli): void => {
       ...(flags['label'] === undefined ? {} : { labels: flags['label'] }),
     }
     const { fleet, warnings } = (await client.call<{ fleet: FleetView; warnings?: string[] }>('POST', '/v1/fleets', { body })).body
-    for (const warning of warnings ?? []) cli.warn(warning)
+    for (const warning of warnings ?? []) cli.warn(asTyped(warning))
     cli.show(
       flags,
       fleet,
