@@ -19,6 +19,7 @@ import { leaseRoutes } from './routes/leases.ts'
 import { backendRoutes, projectRoutes } from './routes/projects.ts'
 import { readRoutes } from './routes/reads.ts'
 import { serviceRoutes } from './routes/service.ts'
+import { fleetRoutes } from './routes/fleets.ts'
 import { freezeRoutes, holdRoutes } from './routes/stops.ts'
 import { auditRoutes } from './routes/audit.ts'
 import { planRoutes } from './routes/plans.ts'
@@ -200,6 +201,7 @@ export const createApi = async (options: ApiOptions): Promise<Api> => {
     tokenRoutes,
     projectRoutes,
     backendRoutes,
+    fleetRoutes,
     holdRoutes,
     freezeRoutes,
     installationRoutes,

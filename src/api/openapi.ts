@@ -50,6 +50,7 @@ export const describeApi = async (app: Api, version: string): Promise<void> => {
         { name: 'projects' },
         { name: 'backends' },
         { name: 'holds', description: 'A person\'s "not this".' },
+        { name: 'fleets', description: 'Boxes that are kept ready.' },
         { name: 'freezes', description: 'The stop switch.' },
         { name: 'removals', description: 'What is taken back, how far it is, and what a person says of it.' },
         { name: 'sweeps', description: 'What listings show, what is concluded from it, and why.' },

@@ -79,6 +79,7 @@ const entries: readonly Entry[] = [
   },
   { name: 'project', summary: 'create, list or delete projects', group: operating, load: () => import('./project.ts') },
   { name: 'backend', summary: 'add, list or remove backends', group: operating, load: () => import('./backend.ts') },
+  { name: 'fleet', summary: 'keep boxes ready: create, list, scale or delete fleets', group: operating, load: () => import('./fleet.ts') },
   { name: 'token', summary: 'create, list or revoke tokens', group: operating, load: () => import('./token.ts') },
   { name: 'audit', summary: 'list audit records, or verify their chain', group: operating, load: () => import('./audit.ts') },
   { name: 'admin', summary: "lease audit, and others' leases", group: operating, load: () => import('./admin.ts') },

@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
-import type { Access, LeaseView } from '../model/wire.ts'
+import type { AccessAnswer, LeaseView } from '../model/wire.ts'
 import { beat, keepBeating } from './support/beat.ts'
 import { keepClaims, type ClaimKeeper } from './support/claim-keeper.ts'
 import { act, type Cli, type Flags } from './support/cli.ts'
@@ -31,7 +31,13 @@ export const define = (command: Command, cli: Cli): void => {
     .option('--no-wait', "don't wait for proof of the removal (up to 30s)")
     .option('-q, --quiet', 'no word of ours but warnings and errors')
   withConnection(withLeaseOptions(command))
-  examples(command, 'run -- make test', 'run --ttl 2h --idle 10m -- sh -c "make && make check"', 'run --id brave-otter -- make bench')
+  examples(
+    command,
+    'run -- make test',
+    'run --ttl 2h --idle 10m -- sh -c "make && make check"',
+    'run --id brave-otter -- make bench',
+    'run --fleet ci -- make test',
+  )
   command.addHelpText(
     'after',
     "\nExits with the command's status: 126 not executable, 127 not found, 128+n ended by signal n. 125 is a failure of run\nitself, 2 wrong usage, bad input or a claim of another repository.",
@@ -85,7 +91,7 @@ const ownFailure = (error: unknown): never => {
   throw new CliError(messageOf(error), exitCodes.runFailed)
 }
 
-const onlyForNew = ['ttl', 'slug', 'provider', 'backend', 'project', 'label'] as const
+const onlyForNew = ['ttl', 'slug', 'provider', 'backend', 'fleet', 'project', 'label'] as const
 
 const refuseContradictions = (flags: Flags): void => {
   if (flags['id'] === undefined) {
@@ -129,12 +135,13 @@ const runInside = async (
 ): Promise<number> => {
   if (lease.accessWarning !== null) cli.warn(lease.accessWarning)
   const early = interrupts.abortOnNext()
-  const { access } = await readAccess(client, lease, early)
+  const answer = await readAccess(client, lease, early)
+  const { access } = answer
   if (access.kind === 'none')
     throw new CliError(`no command can run in lease ${lease.id} (${lease.slug}): ${access.why}`, exitCodes.runFailed)
   const door = await cli.io.door()
   early.throwIfAborted()
-  const child = enter(cli, door, access, lease, words, flags['id'] !== undefined)
+  const child = enter(cli, door, answer, lease, words, flags['id'] !== undefined)
   let told: Promise<void> | null = null
   const tell = async (command: 'ended' | 'running', otherwise: string | null): Promise<void> => {
     const text = (await explainEnd(client, lease, command, Date.now())) ?? otherwise
@@ -158,11 +165,20 @@ const runInside = async (
   }
 }
 
-const enter = (cli: Cli, door: BoxDoor, access: Access, lease: LeaseView, words: string[], reused: boolean): ChildProcess => {
+const enter = (
+  cli: Cli,
+  door: BoxDoor,
+  { access, holder }: AccessAnswer,
+  lease: LeaseView,
+  words: string[],
+  reused: boolean,
+): ChildProcess => {
   const cwd = cli.io.folder
   if (!existsSync(cwd)) throw new CliError(`the current folder ${cwd} is not there any more: change to another one`, exitCodes.runFailed)
   try {
-    return door.spawnInBox(access, words, { cwd, env: { ...cli.io.environment }, stdio: 'inherit' })
+    const own = holder ? { LEASEHOLD_LEASE_TOKEN: holder.leaseToken } : {}
+    const env = { ...cli.io.environment, ...own }
+    return door.spawnInBox(access, words, { cwd, env, stdio: 'inherit', ...(holder ? { lease: holder.leaseID } : {}) })
   } catch (error) {
     // A lease of this command's own is released by it.
     const advice = reused ? `; "leasehold stop ${lease.slug}" ends the lease` : ''
@@ -171,10 +187,10 @@ const enter = (cli: Cli, door: BoxDoor, access: Access, lease: LeaseView, words:
 }
 
 /** Tries again over a restart of the coordinator: the lease is there, and giving up would waste it. */
-const readAccess = async (client: Session['client'], lease: LeaseView, signal: AbortSignal): Promise<{ access: Access }> => {
+const readAccess = async (client: Session['client'], lease: LeaseView, signal: AbortSignal): Promise<AccessAnswer> => {
   for (let tries = 0; ; tries += 1) {
     try {
-      return await client.get<{ access: Access }>(`${leasePath(lease.id)}/access`, { signal })
+      return await client.get<AccessAnswer>(`${leasePath(lease.id)}/access`, { signal })
     } catch (error) {
       const mayWork = error instanceof NoAnswer || (error instanceof ApiError && error.status >= 500)
       if (!mayWork || tries === 40) throw error

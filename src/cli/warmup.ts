@@ -6,5 +6,5 @@ import { examples } from './support/options.ts'
 
 export const define = (command: Command, cli: Cli): void => {
   defineCreate(command, cli)
-  examples(command, 'warmup --slug nightly --ttl 4h', 'run --id nightly -- make test')
+  examples(command, 'warmup --slug nightly --ttl 4h', 'run --id nightly -- make test', 'warmup --fleet ci --json')
 }

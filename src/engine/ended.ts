@@ -1,4 +1,5 @@
 /** What enters at the removal: whose it is, why it goes, and what that stands on. */
+import type { FleetRemovalCause } from '../model/fleet.ts'
 import type { FoundEvidence, RemovalEvidence } from '../model/removal-evidence.ts'
 import type { ReasonOf } from '../model/verdict-reasons.ts'
 import type { ResourceIdentity } from '../providers/contract.ts'
@@ -8,7 +9,17 @@ import type { LeaseRow } from '../store/leases.ts'
 import { systemActor } from './record.ts'
 
 /** Why a removal was ordered; `orphan.…`: a sweep found it, and mode, quarantine, plan and limits let it pass. */
-export type RemovalCause = 'released' | 'expired' | 'cancelled' | 'create-interrupted' | 'leftover' | 'admin' | ReasonOf<'orphan'>
+export type RemovalCause =
+  | 'released'
+  | 'expired'
+  | 'cancelled'
+  | 'create-interrupted'
+  | 'leftover'
+  | 'admin'
+  | 'wipe-failed'
+  | 'fleet-died'
+  | FleetRemovalCause
+  | ReasonOf<'orphan'>
 
 export interface Ended {
   /** Of the row, or of the ledger where the row is gone. */

@@ -12,6 +12,8 @@ import { createKeyring } from './keyring.ts'
 import { withFeed } from './feed.ts'
 import { createNewsroom } from './news.ts'
 import { createPipeline } from './pipeline.ts'
+import { fleetPipeline } from './fleet/index.ts'
+import { lookAtIdle } from '../store/fleets.ts'
 import { provisionPipeline } from './provision.ts'
 import { removePipeline } from './remove.ts'
 import { describeSelf, type Self } from './replica.ts'
@@ -102,6 +104,7 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
     }),
     createPipeline(context, removePipeline(context)),
     createPipeline(context, sweepPipeline(context)),
+    createPipeline(context, fleetPipeline(context)),
   ]
   const enrolment = createEnrolment(context)
   const retention = createRetention(context, eventsTtlMs, options.retain ?? defaultRetain)
@@ -120,6 +123,7 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
       await newsroom.start()
       // Before anything is taken back.
       await whereabouts.start()
+      await store.write(lookAtIdle)
       for (const pipeline of pipelines) pipeline.start()
       enrolment.start()
       retention.start()

@@ -99,7 +99,7 @@ const applyDue = async (tx: Tx, held: readonly Held[]): Promise<Outcome[]> => {
   const ended = expiring.flatMap((lease): Ended[] => {
     const instance = instances.get(lease.instance_id)
     const attempt = instance?.attempt_id ? attempts.get(instance.attempt_id) : undefined
-    return instance && attempt ? [{ instance, lease, attempt, cause: 'expired' }] : []
+    return instance && instance.lease_id === lease.id && attempt ? [{ instance, lease, attempt, cause: 'expired' }] : []
   })
   await openRemovals(tx, ended)
   await warnIdle(tx, decided)

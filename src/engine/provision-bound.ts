@@ -1,5 +1,6 @@
 /** An attempt whose resource is known: made ready for its lease, kept for a release that said so, or taken back. */
 import { retainSeconds } from '../model/clocks.ts'
+import { upkeepMs } from '../model/fleet.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import { errorText } from '../lib/redact.ts'
 import { unlocked } from '../store/due.ts'
@@ -12,8 +13,8 @@ import type { EngineContext } from './context.ts'
 import type { RemovalCause } from './ended.ts'
 import { openRemovals } from './open-removals.ts'
 import type { Held } from './pipeline.ts'
-import { reload, type ProvisionWork } from './provision-load.ts'
-import { event, instanceTarget, leaseTarget, resolveAbout } from './record.ts'
+import { lifetimeMs, reload, type ProvisionWork } from './provision-load.ts'
+import { event, fleetTarget, instanceTarget, leaseTarget, resolveAbout } from './record.ts'
 
 const readyPollMs = 2_000
 const endedCause = {
@@ -25,7 +26,7 @@ const endedCause = {
 
 /** Gives the instance its bound attempt; the caller holds its locks and has just read `work`. */
 export const bind = async (tx: Tx, work: ProvisionWork & { attempt: AttemptRow }, ready: boolean, adopted = false): Promise<void> => {
-  const { instance, lease, attempt, wanted } = work
+  const { instance, lease, attempt, wanted, fleet } = work
   await resolveAbout(tx, 'instance', [instance.id], 'contradiction')
   const set = { scope: attempt.scope, location: attempt.location, attempt_id: attempt.id, changed_at: tx.now }
   if (wanted.kind === 'ended' && !wanted.keepsBox) {
@@ -39,12 +40,26 @@ export const bind = async (tx: Tx, work: ProvisionWork & { attempt: AttemptRow }
   }
   const keeps = wanted.kind === 'ended'
   const done = ready || keeps
+  const waits = lease === null
   await tx.db
     .updateTable('instances')
-    .set({ ...set, state: done ? 'busy' : 'provisioning', ...unlocked(done ? null : tx.now + readyPollMs) })
+    .set({
+      ...set,
+      state: !done ? 'provisioning' : waits ? 'idle' : 'busy',
+      ...unlocked(!done ? tx.now + readyPollMs : waits ? tx.now + upkeepMs : null),
+      // Counted from before the call, so that the box outlives it.
+      ...(fleet === null
+        ? {}
+        : { dead_at: (attempt.called_at ?? tx.now) + lifetimeMs(lease, attempt.called_at ?? tx.now), checked_at: tx.now }),
+    })
     .where('id', '=', instance.id)
     .execute()
-  if (!lease || !done) return
+  if (!done) return
+  const cloudId = attempt.native_id ?? attempt.ref
+  if (!lease) {
+    const about = { project: instance.project, targets: [...(fleet ? [fleetTarget(fleet)] : []), instanceTarget(instance)] }
+    return appendEvents(tx, [event(tx, 'fleet.box-ready', { cloudId, adopted }, about)])
+  }
   if (keeps) {
     const until = lease.retain_until ?? tx.now + retainSeconds * 1000
     await tx.db
@@ -56,9 +71,7 @@ export const bind = async (tx: Tx, work: ProvisionWork & { attempt: AttemptRow }
   }
   await tx.db.updateTable('leases').set({ state: 'active', may_exist: 0, updated_at: tx.now }).where('id', '=', lease.id).execute()
   const targets = [leaseTarget(lease), instanceTarget(instance)]
-  await appendEvents(tx, [
-    event(tx, 'lease.active', { cloudId: attempt.native_id ?? attempt.ref, adopted }, { project: instance.project, targets }),
-  ])
+  await appendEvents(tx, [event(tx, 'lease.active', { cloudId, adopted }, { project: instance.project, targets })])
 }
 
 export const takeBackBound = async (tx: Tx, held: Held, work: ProvisionWork): Promise<void> => {

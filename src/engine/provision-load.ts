@@ -1,26 +1,36 @@
 /** What the provision pipeline needs to know of one instance, and whether somebody still wants it. */
-import { isExpired } from '../model/clocks.ts'
+import { hardEnd, isExpired } from '../model/clocks.ts'
+import { idleLifeMs } from '../model/fleet.ts'
 import type { InstanceId } from '../model/ids.ts'
 import type { Wanted } from '../model/provision.ts'
 import { attemptsOf, type AttemptRow } from '../store/attempts.ts'
 import { findBackend } from '../store/backends.ts'
+import { fleetOf, type FleetRow } from '../store/fleets.ts'
 import { stillHeld } from '../store/due.ts'
 import { instancesByIds, lockInstances, type InstanceRow } from '../store/instances.ts'
 import { leaseById, lockLeases, type LeaseRow } from '../store/leases.ts'
 import type { Session, Tx } from '../store/store.ts'
 import type { Held } from './pipeline.ts'
 
+/** The longest that a box made now may live: its lease's life, or 24 h after the coordinator's last word on one that waits. */
+export const lifetimeMs = (lease: LeaseRow | null, now: number): number =>
+  lease ? hardEnd({ createdAt: lease.created_at, ttlSeconds: lease.ttl_seconds }) - now : idleLifeMs
+
 export interface ProvisionWork {
   instance: InstanceRow
   lease: LeaseRow | null
+  /** The one that it is of, where it is of one. */
+  fleet: FleetRow | null
   /** The newest one. */
   attempt: AttemptRow | undefined
   config: Record<string, unknown>
   wanted: Wanted
 }
 
-/** decisions 3: wanted is a lease in `provisioning`, not expired, not cancelled; replayable if its client can still learn of it. */
-export const wantedBy = (lease: LeaseRow | null, now: number): Wanted => {
+/** decisions 3: what a fleet makes to be ready is wanted as long as the fleet is, and adopted whoever made it. Else wanted is a lease in `provisioning`, not expired, not cancelled; replayable if its client can still learn of it. */
+export const wantedBy = (lease: LeaseRow | null, fleet: Pick<FleetRow, 'deleted_at'> | null, now: number): Wanted => {
+  if (!lease && fleet)
+    return fleet.deleted_at === null ? { kind: 'wanted', replayable: true } : { kind: 'ended', cause: 'released', keepsBox: false }
   if (!lease) return { kind: 'ended', cause: 'failed', keepsBox: false }
   if (lease.cancelled_at !== null) return { kind: 'ended', cause: 'cancelled', keepsBox: false }
   if (lease.state === 'released') return { kind: 'ended', cause: 'released', keepsBox: lease.release_deletes === 0 }
@@ -29,13 +39,17 @@ export const wantedBy = (lease: LeaseRow | null, now: number): Wanted => {
   return { kind: 'wanted', replayable: lease.request_key !== null || lease.fixed_id === 1 }
 }
 
-const assemble = async (session: Session, instance: InstanceRow, lease: LeaseRow | null, now: number): Promise<ProvisionWork> => ({
-  instance,
-  lease,
-  attempt: (await attemptsOf(session, [instance.id])).at(-1),
-  config: JSON.parse((await findBackend(session, instance.project, instance.backend))?.config ?? '{}') as Record<string, unknown>,
-  wanted: wantedBy(lease, now),
-})
+const assemble = async (session: Session, instance: InstanceRow, lease: LeaseRow | null, now: number): Promise<ProvisionWork> => {
+  const fleet = (await fleetOf(session, instance)) ?? null
+  return {
+    instance,
+    lease,
+    fleet,
+    attempt: (await attemptsOf(session, [instance.id])).at(-1),
+    config: JSON.parse((await findBackend(session, instance.project, instance.backend))?.config ?? '{}') as Record<string, unknown>,
+    wanted: wantedBy(lease, fleet, now),
+  }
+}
 
 export const loadProvision = async (session: Session, id: string, now: number): Promise<ProvisionWork | undefined> => {
   const [instance] = await instancesByIds(session, [id])

@@ -4,8 +4,7 @@
  */
 import { withDeadline } from '../lib/deadline.ts'
 import { errorText } from '../lib/redact.ts'
-import { hardEnd } from '../model/clocks.ts'
-import { brokeredLabels } from '../model/labels.ts'
+import { brokeredLabels, fleetLabels } from '../model/labels.ts'
 import { judgeLookUp, nextStep } from '../model/provision.ts'
 import type { CreateOutcome, FindOutcome, Provider } from '../providers/contract.ts'
 import type { OperationClass } from '../model/budget.ts'
@@ -13,16 +12,16 @@ import { passWaits } from './budget/waits.ts'
 import { leaseToken } from './lease-token.ts'
 import { providerOf, type EngineContext } from './context.ts'
 import { attemptFacts } from './facts.ts'
+import { isFleetUpkeep, tendFleetBox } from './fleet/upkeep.ts'
+import { wakeFleet } from './fleet/wake.ts'
 import { stillStands, type Held, type PipelineSpec } from './pipeline.ts'
+import { graceAfterCoordinatorSeconds } from './rearm.ts'
 import { createReach, outOfReachMs } from './reach.ts'
 import { closeUnmade, giveUp, openNextAttempt } from './provision-end.ts'
 import { applyCreated, applyRejected, applyThrottled, applyUncertain, beginCall } from './provision-call.ts'
 import { applyContradiction, applyFound, applyNotFound, applyUnclear, putOff } from './provision-lookup.ts'
-import { loadProvision, type ProvisionWork } from './provision-load.ts'
+import { lifetimeMs, loadProvision, type ProvisionWork } from './provision-load.ts'
 import { pollReadiness, takeBackBound } from './provision-bound.ts'
-
-/** The coordinator comes first: only without one does the box end itself, this much later. */
-const graceAfterCoordinatorSeconds = 1
 
 const callCreate = async (
   context: EngineContext,
@@ -32,38 +31,43 @@ const callCreate = async (
   deadlineMs: number,
   held: Held,
 ): Promise<CreateOutcome> => {
-  const { instance, attempt, lease } = work
+  const { instance, attempt, lease, fleet } = work
   if (!attempt) return { kind: 'rejected', code: 'internal', message: 'no attempt is open' }
   const now = await context.store.now()
-  const lifetimeMs = lease ? hardEnd({ createdAt: lease.created_at, ttlSeconds: lease.ttl_seconds }) - now : 86_400_000
   const request = {
     ref: instance.ref,
     installation: context.installation.installation_id,
     attemptNumber: attempt.number,
     attemptToken: attempt.token,
     mac,
-    leaseId: lease?.id ?? null,
+    // A fleet's box has one holder after another, so nothing of one is written on it.
+    leaseId: fleet ? null : (lease?.id ?? null),
     name: instance.name,
     project: instance.project,
     location: attempt.location,
-    labels: lease
-      ? brokeredLabels(
-          {
-            leaseId: lease.id,
-            slug: lease.slug,
-            owner: lease.owner,
-            provider: lease.provider,
-            keep: lease.keep === 1,
-            createdAtMs: lease.created_at,
-            expiresAtMs: lease.expires_at,
-            ttlSeconds: lease.ttl_seconds,
-            idleSeconds: lease.idle_seconds,
-          },
-          JSON.parse(lease.labels) as Record<string, string>,
+    labels: fleet
+      ? fleetLabels(
+          { fleet: fleet.name, provider: instance.provider, createdAtMs: instance.created_at },
+          JSON.parse(fleet.labels) as Record<string, string>,
         )
-      : {},
-    secretEnvironment: lease ? { LEASEHOLD_LEASE_TOKEN: leaseToken(context.installation.secret, lease.id) } : {},
-    maximumLifetimeSeconds: Math.max(1, Math.ceil(lifetimeMs / 1000)) + graceAfterCoordinatorSeconds,
+      : lease
+        ? brokeredLabels(
+            {
+              leaseId: lease.id,
+              slug: lease.slug,
+              owner: lease.owner,
+              provider: lease.provider,
+              keep: lease.keep === 1,
+              createdAtMs: lease.created_at,
+              expiresAtMs: lease.expires_at,
+              ttlSeconds: lease.ttl_seconds,
+              idleSeconds: lease.idle_seconds,
+            },
+            JSON.parse(lease.labels) as Record<string, string>,
+          )
+        : {},
+    secretEnvironment: lease && !fleet ? { LEASEHOLD_LEASE_TOKEN: leaseToken(context.installation.secret, lease.id) } : {},
+    maximumLifetimeSeconds: Math.max(1, Math.ceil(lifetimeMs(lease, now) / 1000)) + graceAfterCoordinatorSeconds,
     config: work.config,
   }
   let creating: Promise<CreateOutcome> | undefined
@@ -164,6 +168,7 @@ export const provisionPipeline = (context: EngineContext): PipelineSpec => {
       context.log.debug({ instance: work.instance.id, why: unreached.why }, 'an instance is out of reach')
       return store.write((tx) => putOff(tx, held, work, outOfReachMs))
     }
+    if (isFleetUpkeep(work.instance)) return tendFleetBox(context, held, work, provider)
     const step = nextStep(work.attempt && attemptFacts(work.attempt), work.wanted)
     const operation = callOf[step.kind]
     if (operation !== undefined && work.attempt)
@@ -194,6 +199,7 @@ export const provisionPipeline = (context: EngineContext): PipelineSpec => {
         step satisfies never
     }
     if (work.lease) signals.changed(work.lease.id)
+    if (work.instance.fleet !== null) await wakeFleet(context, work.instance.project, work.instance.fleet)
     signals.wake('remove')
     signals.wake('provision')
   }

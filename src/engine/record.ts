@@ -4,6 +4,7 @@ import { eventCodes, eventText, type EventCode, type EventPayload, type FindingC
 import { resourceKey } from '../model/removal.ts'
 import { appendEvents, type NewEvent } from '../store/events.ts'
 import { markReported, resolveFindings, sight, type SweepColumns, type Whose } from '../store/findings.ts'
+import type { FleetRow } from '../store/fleets.ts'
 import type { InstanceRow } from '../store/instances.ts'
 import type { LeaseRow } from '../store/leases.ts'
 import type { Tx } from '../store/store.ts'
@@ -32,6 +33,7 @@ export const resourceTargets = (provider: string, resources: readonly { location
     }),
   ).values(),
 ]
+export const fleetTarget = (fleet: Pick<FleetRow, 'id' | 'name'>): Target => ({ type: 'fleet', id: fleet.id, name: fleet.name })
 
 /** @param now the transaction's time */
 export const event = <C extends EventCode>(

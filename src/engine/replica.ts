@@ -1,7 +1,7 @@
 /** This process among those that work on the database: who it is, its alive mark, and which others are known to be dead. */
 import { hostname } from 'node:os'
 import { bootId, findMachineId, pidNamespaceInode, processAlive, processStart } from '../lib/host.ts'
-import { voidLocks } from '../store/due.ts'
+import { queueTables, voidLocks } from '../store/due.ts'
 import { insertReplica, markStopped, runningReplicas, type ReplicaRow } from '../store/replicas.ts'
 import type { Tx } from '../store/store.ts'
 
@@ -39,7 +39,7 @@ const isDead = (self: Self, other: ReplicaRow): boolean => {
 export const buryDead = async (tx: Tx, self: Self): Promise<string[]> => {
   const dead = (await runningReplicas(tx)).filter((row) => isDead(self, row)).map((row) => row.id)
   await markStopped(tx, dead)
-  for (const table of ['leases', 'instances', 'removals', 'cleanups'] as const) await voidLocks(tx, table, dead)
+  for (const table of queueTables) await voidLocks(tx, table, dead)
   return dead
 }
 

@@ -2,7 +2,7 @@
  * What makes a pipeline look at once rather than at its next tick, and a waiting request answer at once. Only a shortcut: whatever is not heard is found by
  * the tick and by polling.
  */
-export const pipelineNames = ['provision', 'expire', 'remove', 'sweep'] as const
+export const pipelineNames = ['provision', 'expire', 'remove', 'sweep', 'fleet'] as const
 export type PipelineName = (typeof pipelineNames)[number]
 
 /** Who passes on what is said here. */

@@ -61,6 +61,9 @@ const cleanupOf = (
         attempts.find((one) => one.id === removal.attempt_id),
       ),
     }
+  if (lease.returned_at !== null) return { ...noCleanup, state: 'returned' }
+  if (lease.state === 'released' && instance?.lease_id === lease.id && instance.wiping_since !== null)
+    return { ...noCleanup, state: 'wiping', startedAt: iso(instance.wiping_since) }
   // No removal was needed, or none could be opened yet: the create is still being settled.
   if (isLive(lease.state) || lease.release_deletes === 0) return noCleanup
   // A fork ended it by a person's word: nobody proved that what it made is gone, and nobody here looks.
@@ -123,6 +126,7 @@ export const leaseView = (
     failureError: lease.failure_error,
     provisioningResourceMayExist: lease.may_exist === 1,
     accessWarning: lease.access_warning,
+    fleet: lease.fleet,
     cleanup,
     ...flat(cleanup),
     ...(waits === null ? {} : { waitsUntil: iso(waits) }),
@@ -183,6 +187,7 @@ export const instanceViews = async (session: Session, instances: readonly Instan
       scope: row.scope,
       location: row.location,
       leaseID: row.lease_id,
+      fleet: row.fleet,
       cloudID: bound?.native_id ?? null,
       cloudImmutableID: bound?.immutable_id ?? null,
       createdAt: iso(row.created_at),

@@ -30,8 +30,12 @@ export const eventCodes = {
   'lease.active': entry<{ cloudId: string; adopted: boolean }>('info', (p) =>
     p.adopted ? `Box ${p.cloudId} found again after an interruption and adopted` : `Box ${p.cloudId} ready`,
   ),
-  'lease.released': entry<{ retained: boolean }>('info', (p) =>
-    p.retained ? 'Lease released, box retained' : 'Lease released, box to be removed',
+  'lease.released': entry<{ retained: boolean; returned?: boolean }>('info', (p) =>
+    p.returned === true
+      ? 'Lease released, box to be wiped for its fleet'
+      : p.retained
+        ? 'Lease released, box retained'
+        : 'Lease released, box to be removed',
   ),
   'lease.expired': entry<{ clock: 'idle' | 'ttl' }>('info', (p) =>
     p.clock === 'ttl' ? 'Lease ended at its maximum lifetime' : 'Lease ended after its idle time',
@@ -119,6 +123,23 @@ export const eventCodes = {
     (p) => `The wall clock ran ${p.seconds} s ahead of the monotonic one; expiry paused until they agree or the coordinator restarts`,
   ),
   'clock.agreed': entry<Record<never, never>>('info', () => 'The clocks agree again; expiry goes on'),
+  'fleet.created': entry<{ backend: string; size: number; ttlSeconds: number }>(
+    'info',
+    (p) => `Fleet made: ${p.size} boxes are kept ready on ${p.backend}, each for ${p.ttlSeconds} s at least`,
+  ),
+  'fleet.scaled': entry<{ from: number; to: number }>('info', (p) => `Fleet scaled from ${p.from} to ${p.to}`),
+  'fleet.paused': entry<Record<never, never>>('info', () => 'Fleet paused: nothing is made or replaced'),
+  'fleet.resumed': entry<{ after: string }>('info', (p) => `Fleet goes on after it was ${p.after}`),
+  'fleet.held': entry<{ why: string }>('error', (p) => `Fleet held, nothing is made until a person says so: ${p.why}`),
+  'fleet.deleted': entry<Record<never, never>>('info', () => 'Fleet deleted; what nobody holds is taken back'),
+  'fleet.box-ready': entry<{ cloudId: string; adopted: boolean }>('info', (p) =>
+    p.adopted ? `Box ${p.cloudId} found again after an interruption and adopted` : `Box ${p.cloudId} ready, for whoever asks next`,
+  ),
+  'fleet.box-returned': entry<{ cloudId: string; proof: string }>('info', (p) => `Box ${p.cloudId} wiped and ready again: ${p.proof}`),
+  'fleet.wipe-failed': entry<{ cloudId: string; why: string }>(
+    'warning',
+    (p) => `Box ${p.cloudId} not proved free of its last holder, to be removed: ${p.why}`,
+  ),
   'hold.added': entry<{ reason: string; until: string | null }>(
     'info',
     (p) => `Hold added${p.until ? ` until ${p.until}` : ''}: ${p.reason}`,
@@ -186,6 +207,7 @@ export const findingCodes = {
   'denied-kind': 'A kind of resource may not be listed, so nothing is known of it.',
   'counts-implausible': 'A listing shows so much less than it should that nothing is concluded from it.',
   'plan-waiting': 'A plan of removals is beyond the limits and waits for a person.',
+  'fleet-held': 'Boxes of a fleet ended one after the other without having served anybody: no more are made until a person says so.',
   'removal-needs-person': 'A removal can not succeed without a person.',
   elsewhere: 'This database was started where it did not live: it may be a copy, and removes nothing.',
   rewound: 'Something of ours is there that this database has forgotten: it may be a restored or copied one, and removes nothing there.',
@@ -202,6 +224,7 @@ export const needsPerson: ReadonlySet<FindingCode> = new Set([
   'denied-kind',
   'counts-implausible',
   'plan-waiting',
+  'fleet-held',
   'removal-needs-person',
   'unexplained-absence',
   'elsewhere',

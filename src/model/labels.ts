@@ -82,11 +82,26 @@ export const brokeredLabels = (facts: LabelFacts, user: Record<string, string>):
   }
 }
 
-const writtenByUs: ReadonlySet<string> = new Set(
-  Object.keys(
+/** Of a box that is made to be ready: of its fleet, and of none of those that will have it. */
+export const fleetLabels = (
+  facts: { fleet: string; provider: string; createdAtMs: number },
+  user: Record<string, string>,
+): Record<string, string> => ({
+  ...user,
+  leasehold: 'true',
+  created_by: 'leasehold',
+  fleet: labelValue(facts.fleet),
+  provider: labelValue(facts.provider),
+  state: 'ready',
+  created_at: String(Math.floor(facts.createdAtMs / 1000)),
+})
+
+const writtenByUs: ReadonlySet<string> = new Set([
+  'fleet',
+  ...Object.keys(
     brokeredLabels(
       { leaseId: '', slug: '', owner: '', provider: '', keep: false, createdAtMs: 0, expiresAtMs: 0, ttlSeconds: 0, idleSeconds: 0 },
       {},
     ),
   ),
-)
+])

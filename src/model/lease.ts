@@ -58,18 +58,27 @@ export type ReleaseDecision =
   | { kind: 'remove'; endsNow: boolean }
   /** active or provisioning → released, and the box stays. */
   | { kind: 'retain' }
+  /** active → released, and the box goes back to its fleet once nothing of its holder is left in it. */
+  | { kind: 'return' }
 
 /**
  * leases R30-R33.
  * @param removal is there an open one, or has one been finished (the box is gone)
- * @param remove the body's `delete`; absent means !keep
+ * @param remove the body's `delete`; absent means !keep, and of a fleet's box what the fleet decides
+ * @param fleetTakes its fleet would have it back
  */
-export const decideRelease = (lease: LeaseFacts, removal: 'none' | 'open' | 'gone', remove: boolean | undefined): ReleaseDecision => {
+export const decideRelease = (
+  lease: LeaseFacts,
+  removal: 'none' | 'open' | 'gone',
+  remove: boolean | undefined,
+  fleetTakes = false,
+): ReleaseDecision => {
   const wanted = remove ?? !lease.keep
   if (removal === 'open') {
     if (wanted || remove === undefined) return isLive(lease.state) && wanted ? { kind: 'remove', endsNow: true } : { kind: 'unchanged' }
     return refused('cleanup_in_progress', 'its box is being taken back already and can no longer be kept')
   }
+  if (lease.state === 'active' && remove === undefined && wanted && fleetTakes) return { kind: 'return' }
   if (isLive(lease.state)) return wanted ? { kind: 'remove', endsNow: true } : { kind: 'retain' }
   // R32: a retained box still goes when a later release says so in as many words.
   if (lease.state === 'released' && lease.releaseDeletes === false && remove === true && removal === 'none')

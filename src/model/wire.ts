@@ -5,6 +5,7 @@
 
 import type { StopView } from './wire-installation.ts'
 
+export type * from './wire-fleets.ts'
 export type * from './wire-installation.ts'
 export type * from './wire-sweeps.ts'
 
@@ -20,8 +21,8 @@ export const removalStates = ['preparing', 'removing', 'verifying', 'gone', 'gav
 export type RemovalState = (typeof removalStates)[number]
 
 export interface CleanupView {
-  /** none: nothing ordered; failed: the last try failed and `retryAt` is set; held: a hold or a freeze stops it; gave-up: it is no longer tried; closed: a person ended it. */
-  state: 'none' | RemovalState | 'failed' | 'held'
+  /** none: nothing ordered; failed: the last try failed and `retryAt` is set; held: a hold or a freeze stops it; gave-up: it is no longer tried; closed: a person ended it; wiping: its box is to go back to its fleet; returned: it did, and nothing of its holder is left in it. */
+  state: 'none' | RemovalState | 'failed' | 'held' | 'wiping' | 'returned'
   removalID: string | null
   reason: string | null
   attempts: number
@@ -73,6 +74,8 @@ export interface LeaseView {
   failureError: string | null
   provisioningResourceMayExist: boolean
   accessWarning: string | null
+  /** The fleet that it was asked of. */
+  fleet: string | null
   cleanup: CleanupView
   /** Its making, or its removal, waits for the account's rate budget until then; there only while it does. */
   waitsUntil?: string
@@ -87,9 +90,15 @@ export interface LeaseView {
   cleanupClaimExpiresAt?: string
 }
 
+export interface AccessAnswer {
+  access: Access
+  /** Of a fleet's box, which was made before its lease: what a command is to find set besides. */
+  holder?: { leaseID: string; leaseToken: string }
+}
+
 export interface LeaseAnswer {
   lease: LeaseView
-  /** Only in the answer to a create (and its replay): may beat and release this lease, nothing else. */
+  /** Only in the answer to a create (and its replay), and in the way into a fleet's box: may beat and release this lease, nothing else. */
   leaseToken?: string
   /** Caps that were applied and the like; absent when there is nothing to say. */
   warnings?: string[]
@@ -112,6 +121,8 @@ export interface InstanceView {
   scope: string | null
   location: string | null
   leaseID: string | null
+  /** The fleet that it is of; null: it was made for one lease alone. */
+  fleet: string | null
   cloudID: string | null
   cloudImmutableID: string | null
   createdAt: string

@@ -178,6 +178,31 @@ export type InspectOutcome = Rated &
     | { kind: 'incomplete'; why: string }
   )
 
+/** Taking away what a holder left in a box, so that another may have it. */
+export type WipeOutcome =
+  | { kind: 'wiped' }
+  /** It was not, or perhaps not all of it: the box is not given out again. */
+  | { kind: 'failed'; why: string }
+
+/** What of a former holder a listing shows: only `complete` and empty proves that nothing is left. */
+export type LeftoverOutcome = { kind: 'complete'; left: string[]; looked: string } | { kind: 'incomplete'; why: string }
+
+/** Who stood still may find the box with another holder: asked right before anything in it is ended or taken away. */
+export interface WipeContext extends CallContext {
+  stands: () => boolean
+}
+
+/** The capability to give one box to one holder after another. Without it a box that is given back goes, and another is made. */
+export interface Wipe {
+  /**
+   * Ends what runs in the box and takes away what is kept in it, and leaves the box itself as its create made it. Must compare the immutable id itself once
+   * more; safe to repeat.
+   */
+  clear(resource: ResourceIdentity, config: Record<string, unknown>, context: WipeContext): Promise<WipeOutcome>
+  /** Everything in the box that its create did not put there, in words for people; asked after `clear`, as a read of its own. */
+  leftovers(resource: ResourceIdentity, config: Record<string, unknown>, context: CallContext): Promise<LeftoverOutcome>
+}
+
 export type ScopeOutcome = Rated & ({ kind: 'known'; scope: ScopeId; description: string } | { kind: 'unknown'; error: string })
 
 export interface Provider {
@@ -241,6 +266,8 @@ export interface Provider {
   mayList?(location: string, kind: string, config: Record<string, unknown>, context: CallContext): Promise<boolean>
   /** Moves the dead-man clock: the box may live this long from now on. */
   rearm?(resource: ResourceIdentity, lifetimeSeconds: number, config: Record<string, unknown>, context: CallContext): Promise<void>
+  /** Missing: what a lease had is never given to another. */
+  readonly wipe?: Wipe
   /**
    * How a person takes it back by hand: a console's address or a command, to be read after "Terminate it manually:" (orphans R97). No secrets. Default: its
    * kind, id, location and account.

@@ -5,7 +5,7 @@ import type { InstanceId, LeaseId, Ref } from '../model/ids.ts'
 import { rowsIn } from './bulk.ts'
 import { lockInstances, type InstanceRow } from './instances.ts'
 import { lockLeases, type LeaseRow } from './leases.ts'
-import type { CompactedTable } from './schema.ts'
+import type { CompactedTable } from './schema-fleets.ts'
 import type { Session, Tx } from './store.ts'
 
 export type CompactedRow = Selectable<CompactedTable>

@@ -3,10 +3,12 @@
  * fetch and, while a row is locked, is the end of the lock, so that a dead worker's rows come back by themselves.
  */
 import { sql } from 'kysely'
-import type { Schema } from './schema.ts'
 import type { Session, Tx } from './store.ts'
 
-export type QueueTable = 'instances' | 'leases' | 'removals' | 'cleanups'
+export type QueueTable = 'instances' | 'leases' | 'removals' | 'cleanups' | 'fleets'
+
+/** All of them: a dead replica's locks end everywhere. */
+export const queueTables: readonly QueueTable[] = ['leases', 'instances', 'removals', 'cleanups', 'fleets']
 
 export interface Locked {
   id: string
@@ -131,9 +133,8 @@ export const wakeRow = async (tx: Tx, table: QueueTable, id: string): Promise<vo
 }
 
 export const locksOf = async (session: Session, owner: string): Promise<number> => {
-  const tables: (keyof Schema & string)[] = ['instances', 'leases', 'removals', 'cleanups']
   let count = 0
-  for (const table of tables) {
+  for (const table of queueTables) {
     const query = sql<{ n: number }>`select count(*) as n from ${sql.table(table)} where lock_owner = ${owner} and due_at is not null`
     count += Number((await query.execute(session.db)).rows[0]?.n ?? 0)
   }

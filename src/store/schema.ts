@@ -5,6 +5,7 @@
 import type { Generated } from 'kysely'
 import type { InstanceState, LeaseState, RemovalState, Role } from '../model/wire.ts'
 import type { BudgetsTable, CellsTable, CircuitsTable, CleanupsTable, FindingsTable, PlansTable, SweepsTable } from './schema-sweeps.ts'
+import type { CompactedTable, FleetsTable } from './schema-fleets.ts'
 import type { StopCode } from '../model/stop.ts'
 import type { AuditKind } from '../model/wire-audit.ts'
 import type { AttemptId, InstallationId, InstanceId, LeaseId, Ref, RemovalId, ScopeId } from '../model/ids.ts'
@@ -129,6 +130,16 @@ export interface InstancesTable extends Due {
   gave_up_at: number | null
   /** It waits for its account's rate while it is due at this very moment. */
   waits_until: Generated<number | null>
+  /** The fleet of its project that it is of; null: it was made for one lease alone. */
+  fleet: Generated<string | null>
+  /** ms, when it ends by itself, as its dead-man clock was armed last; null: not known. */
+  dead_at: Generated<number | null>
+  /** ms, when it was last seen alive while nobody had it. */
+  checked_at: Generated<number | null>
+  /** Its holder gave it back, and what is left of that one is being wiped: nobody may have it. */
+  wiping_since: Generated<number | null>
+  /** How many leases it has had. */
+  served: Generated<number>
 }
 export interface LeasesTable extends Due {
   id: LeaseId
@@ -165,22 +176,10 @@ export interface LeasesTable extends Due {
   access_warning: string | null
   /** The end of which its holder was warned that it comes near (case G9); null: of none. */
   idle_warned_for: Generated<number | null>
-}
-/** An instance that ended, was proved gone, and was let go of after a time, with the lease that it was for. Kept for ever. */
-export interface CompactedTable {
-  ref: Ref
-  project: string
-  instance_id: InstanceId
-  lease_id: LeaseId | null
-  /** Of the lease, or the instance's name. */
-  slug: string
-  owner: string | null
-  provider: string
-  backend: string
-  lease_state: LeaseState | null
-  created_at: number
-  ended_at: number
-  compacted_at: number
+  /** The fleet that it was asked of. */
+  fleet: Generated<string | null>
+  /** Its box went back to its fleet, wiped and proved so. */
+  returned_at: Generated<number | null>
 }
 /** What a `createAttemptID` stands for; `canceled` is the tombstone that wins over a late arrival (leases R10). */
 export interface CreateRequestsTable {
@@ -366,6 +365,7 @@ export interface Schema {
   tokens: TokensTable
   backends: BackendsTable
   scopes: ScopesTable
+  fleets: FleetsTable
   instances: InstancesTable
   leases: LeasesTable
   create_requests: CreateRequestsTable

@@ -66,6 +66,10 @@ describe('/openapi.json', () => {
         'GET /v1/backends',
         'POST /v1/backends',
         'DELETE /v1/backends/{name}',
+        'GET /v1/fleets',
+        'POST /v1/fleets',
+        'PATCH /v1/fleets/{name}',
+        'DELETE /v1/fleets/{name}',
         'GET /v1/holds',
         'POST /v1/holds',
         'DELETE /v1/holds/{id}',
@@ -135,6 +139,7 @@ describe('/openapi.json', () => {
     }
     expect(required.toSorted()).toEqual([
       '/v1/backends',
+      '/v1/fleets',
       '/v1/freezes',
       '/v1/holds',
       '/v1/installation/adopt',

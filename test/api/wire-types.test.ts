@@ -7,6 +7,7 @@ import type {
   Attempt,
   Audit,
   Backend,
+  Fleet,
   Check,
   ErrorAnswer,
   Event,
@@ -47,6 +48,7 @@ describe('the schemas of the API', () => {
     expectTypeOf<Static<typeof Finding>>().branded.toEqualTypeOf<wire.FindingView>()
     expectTypeOf<Static<typeof Token>>().branded.toEqualTypeOf<wire.TokenView>()
     expectTypeOf<Static<typeof Project>>().branded.toEqualTypeOf<wire.ProjectView>()
+    expectTypeOf<Static<typeof Fleet>>().branded.toEqualTypeOf<wire.FleetView>()
     expectTypeOf<Static<typeof Backend>>().branded.toEqualTypeOf<wire.BackendView>()
     expectTypeOf<Static<typeof Hold>>().branded.toEqualTypeOf<wire.HoldView>()
     expectTypeOf<Static<typeof Freeze>>().branded.toEqualTypeOf<wire.FreezeView>()

@@ -79,6 +79,7 @@ export const leaseView = (changes: Partial<LeaseView> = {}): LeaseView => ({
   failureError: null,
   provisioningResourceMayExist: false,
   accessWarning: null,
+  fleet: null,
   cleanup: cleanup(),
   ...changes,
 })

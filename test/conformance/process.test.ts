@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe } from 'vitest'
 import { pidNamespaceInode, processAlive, processStart, processStat } from '../../src/lib/host.ts'
 import type { ResourceIdentity } from '../../src/providers/contract.ts'
 import { parseImmutableId } from '../../src/providers/process/identity.ts'
 import { states } from '../../src/providers/process/list.ts'
-import { argumentsOf, carriesRef, openBoxes, pids, until } from '../providers/process/support.ts'
+import { argumentsOf, carriesRef, openBoxes, pids, running, uniqueSleep, until } from '../providers/process/support.ts'
 import { context } from './request.ts'
 import { type ConformanceWorld, providerConformance } from './suite.ts'
 
@@ -93,6 +93,19 @@ const setup = (mode: 'namespace' | 'session') => async (): Promise<ConformanceWo
     tagged: (ref) => settled(boxes.outside(['sleep', '600'], { LEASEHOLD_REF: ref }).pid as number),
     breakListing: hideBoxes,
     loseAccount: hideBoxes,
+    // A process that ends on no signal but KILL, one that has left its session, files, and what a holder may have done to the box's own.
+    async leave(resource) {
+      const folder = join(boxes.dataFolder, 'boxes', resource.nativeId)
+      const [stubborn, detached] = [uniqueSleep(), uniqueSleep()]
+      boxes.run(resource, ['sh', '-c', `trap "" TERM HUP; exec sleep ${stubborn}`])
+      boxes.run(resource, ['setsid', 'sleep', detached])
+      mkdirSync(join(folder, 'home', 'deep'), { recursive: true })
+      writeFileSync(join(folder, 'home', 'deep', 'secret.txt'), 'canary')
+      writeFileSync(join(folder, 'planted'), '')
+      appendFileSync(join(folder, 'env'), 'export PLANTED=1\n')
+      appendFileSync(join(folder, 'enter.sh'), '# planted\n')
+      await until('they run', () => [stubborn, detached].every((seconds) => running('sleep', seconds).length === 1))
+    },
     async kill(resource) {
       const { pid, start } = initOf(resource)
       process.kill(pid, 'SIGKILL')
@@ -106,7 +119,7 @@ const namespacesPossible =
 
 describe.skipIf(process.platform !== 'linux')('on this machine', () => {
   describe.skipIf(!namespacesPossible)('where namespaces can be made', () => {
-    providerConformance('process, boxes as namespaces,', setup('namespace'))
+    providerConformance('process, boxes as namespaces,', setup('namespace'), { wipes: true })
   })
   providerConformance('process, boxes as sessions,', setup('session'))
 })

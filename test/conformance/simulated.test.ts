@@ -1,7 +1,7 @@
 import { providerConformance } from './suite.ts'
 import { simulatedWorld } from '../providers/simulated/support.ts'
 
-const traits = { tagsCanHide: true, versions: true }
+const traits = { tagsCanHide: true, versions: true, wipes: true }
 
 providerConformance('simulated, whole groups,', () => simulatedWorld({ pageSize: 3 }), traits)
 providerConformance('simulated, machines alone,', () => simulatedWorld({ group: 'machine', pageSize: 2 }), traits)

@@ -8,6 +8,7 @@ import type { Ref } from '../../src/model/ids.ts'
 import type { CreateRequest, FoundResource, Provider, ResourceIdentity } from '../../src/providers/contract.ts'
 import { shapeOf } from '../../src/model/topology.ts'
 import { listingConformance } from './listing.ts'
+import { wipeConformance } from './wiping.ts'
 import { context, createRequest, created } from './request.ts'
 
 export interface ConformanceWorld {
@@ -33,6 +34,8 @@ export interface ConformanceWorld {
   loseAccount(): Promise<() => Promise<void>>
   /** Changes something of a resource that its version tells; only where reads show one. */
   touch?(resource: ResourceIdentity): Promise<void>
+  /** Leaves something in a living resource as a holder would: more than one thing, where it has several kinds. Only with `wipes`. */
+  leave?(resource: ResourceIdentity): Promise<void>
   /** Makes the tags of a resource unreadable; only where a provider's can be. */
   hideTags?(resource: ResourceIdentity): Promise<void>
   dispose(): Promise<void>
@@ -43,10 +46,13 @@ export interface ConformanceTraits {
   tagsCanHide?: boolean
   /** Reads show a version; the world has `touch`. */
   versions?: boolean
+  /** The world has `leave`, and what was left can be taken away with proof. */
+  wipes?: boolean
 }
 
 export const providerConformance = (name: string, setup: () => Promise<ConformanceWorld>, traits: ConformanceTraits = {}): void => {
   listingConformance(name, setup, traits)
+  wipeConformance(name, setup, traits)
   describe(`${name} keeps the provider contract`, () => {
     let world: ConformanceWorld
     let provider: Provider

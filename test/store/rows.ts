@@ -39,6 +39,8 @@ export const leaseRow = (n: number, over: Partial<Row<'leases'>> = {}): Row<'lea
   may_exist: 0,
   access_warning: null,
   idle_warned_for: null,
+  fleet: null,
+  returned_at: null,
   ...unlocked,
   ...over,
 })
@@ -60,6 +62,11 @@ export const instanceRow = (n: number, over: Partial<Row<'instances'>> = {}): Ro
   terminated_at: null,
   gave_up_at: null,
   waits_until: null,
+  fleet: null,
+  dead_at: null,
+  checked_at: null,
+  wiping_since: null,
+  served: 0,
   ...unlocked,
   ...over,
 })

@@ -7,12 +7,15 @@ import type {
   CreateOutcome,
   CreateRequest,
   FindOutcome,
+  LeftoverOutcome,
   ListedResource,
   ListingItem,
   Provider,
   ReadOutcome,
   RemoveOutcome,
   ResourceIdentity,
+  WipeContext,
+  WipeOutcome,
 } from '../../src/providers/contract.ts'
 import type { ScopeId } from '../../src/model/ids.ts'
 
@@ -27,7 +30,15 @@ export interface Scripted extends Provider {
   boxes: Map<string, ListedResource>
   /** Answers a whole listing instead of the default: every box, one page, complete. May throw. */
   onList?: ((locations: readonly string[]) => readonly ListingItem[] | Promise<readonly ListingItem[]>) | undefined
-  calls: { op: 'create' | 'find' | 'read' | 'remove' | 'rearm' | 'list'; id: string }[]
+  calls: { op: 'create' | 'find' | 'read' | 'remove' | 'rearm' | 'list' | 'clear' | 'leftovers'; id: string }[]
+  /** Seconds from then on, as each clock was moved. */
+  rearmed: { id: string; seconds: number }[]
+  /** What holders left, by native id; only `wiping` providers take it away. */
+  contents: Map<string, string[]>
+  /** What each create was asked for. */
+  requests: CreateRequest[]
+  onClear?: ((resource: ResourceIdentity, context: WipeContext) => Promise<WipeOutcome | undefined> | WipeOutcome | undefined) | undefined
+  onLeftovers?: (() => LeftoverOutcome | undefined) | undefined
   /** Each may answer instead of the default; undefined: the default. */
   onCreate?: ((request: CreateRequest, context: CallContext) => Promise<CreateOutcome | undefined> | CreateOutcome | undefined) | undefined
   onFind?: ((ref: string) => Promise<FindOutcome | undefined> | FindOutcome | undefined) | undefined
@@ -58,6 +69,9 @@ export const scriptedProvider = (
     kinds: ['box'],
     boxes,
     calls,
+    rearmed: [],
+    contents: new Map(),
+    requests: [],
     count: (op) => calls.filter((call) => call.op === op).length,
     make(request) {
       const existing = [...boxes.values()].find((box) => box.fixedAttemptToken === request.attemptToken)
@@ -90,6 +104,7 @@ export const scriptedProvider = (
     parseConfig: (config) => (config ?? {}) as Record<string, unknown>,
     async create(request, context) {
       calls.push({ op: 'create', id: request.ref })
+      provider.requests.push(request)
       return (await provider.onCreate?.(request, context)) ?? { kind: 'created', resource: provider.make(request), ready: true }
     },
     async find(ref) {
@@ -127,13 +142,41 @@ export const scriptedProvider = (
       const mine = new Map([...boxes].filter(([, box]) => box.resource.scope === accountOf(config)))
       for (const location of locations) yield* everything(mine, location)
     },
-    async rearm(resource) {
+    async rearm(resource, seconds) {
       calls.push({ op: 'rearm', id: resource.nativeId })
+      provider.rearmed.push({ id: resource.nativeId, seconds })
     },
     access: (resource) => ({ kind: 'session', folder: `/nowhere/${resource.nativeId}`, machineID: 'none', bootID: 'none' }),
     doctor: async () => [],
   }
   return provider
+}
+
+/** The same with the capability to wipe: what is left in a box goes, unless the test scripts another answer. */
+export const wipingProvider = (name = 'scripted'): Scripted => {
+  const provider = scriptedProvider(name)
+  return Object.assign(provider, {
+    wipe: {
+      async clear(resource: ResourceIdentity, _config: Record<string, unknown>, context: WipeContext): Promise<WipeOutcome> {
+        provider.calls.push({ op: 'clear', id: resource.nativeId })
+        const scripted = await provider.onClear?.(resource, context)
+        if (scripted) return scripted
+        if (!context.stands()) return { kind: 'failed', why: 'the lock was lost' }
+        provider.contents.delete(resource.nativeId)
+        return { kind: 'wiped' }
+      },
+      async leftovers(resource: ResourceIdentity): Promise<LeftoverOutcome> {
+        provider.calls.push({ op: 'leftovers', id: resource.nativeId })
+        return (
+          provider.onLeftovers?.() ?? {
+            kind: 'complete',
+            left: provider.contents.get(resource.nativeId) ?? [],
+            looked: 'all of its contents',
+          }
+        )
+      },
+    },
+  } satisfies Pick<Provider, 'wipe'>)
 }
 
 /** A complete listing of one location: what there is, and that it is all. */

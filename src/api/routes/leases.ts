@@ -23,6 +23,7 @@ import {
   cancelBody,
   createBody,
   heartbeatBody,
+  Holder,
   Lease,
   leaseId,
   leaseKey,
@@ -235,9 +236,9 @@ export const leaseRoutes = (app: Api, wiring: Wiring): void => {
         tags,
         params: leaseKey,
         querystring: nothing,
-        response: answers({ 200: answer('The way in.', { access: ref(Access) }) }),
+        response: answers({ 200: answer('The way in.', { access: ref(Access), holder: may(Holder) }) }),
       },
     },
-    async (request) => ({ access: await accessTo(context, request.actor, request.params.id) }),
+    async (request) => accessTo(context, request.actor, request.params.id),
   )
 }

@@ -1,6 +1,21 @@
 /** What operators and administrators ask for. */
 import { roles } from '../../model/wire.ts'
-import { anythingOrNull, closed, expected, flagOrNull, may, oneOf, text, textOrNull, whole, wholeOrNull } from './kinds.ts'
+import { largestFleet, longestFleetTtlSeconds } from '../../model/fleet.ts'
+import {
+  anythingOrNull,
+  closed,
+  expected,
+  flagOrNull,
+  may,
+  nonFiniteIsNull,
+  numberOrNull,
+  oneOf,
+  text,
+  textOrNull,
+  textsOrNull,
+  whole,
+  wholeOrNull,
+} from './kinds.ts'
 import { targetTypes } from './views.ts'
 
 const name = { pattern: '^[a-z][a-z0-9-]{0,38}$', [expected]: 'a-z, 0-9 and -, at most 39, a letter first' }
@@ -27,6 +42,24 @@ export const backendBody = closed({
   provider: text({ minLength: 1, maxLength: 100 }),
   config: may(anythingOrNull()),
   isDefault: may(flagOrNull({ description: 'Missing: true for the first of a project.' })),
+})
+export const fleetBody = closed({
+  name: text(name),
+  project: projectName(),
+  backend: may(textOrNull({ minLength: 1, maxLength: 100, description: "Missing: the project's default." })),
+  size: whole({ minimum: 0, maximum: largestFleet, description: 'How many are to be ready.' }),
+  ttlSeconds: may(
+    numberOrNull({
+      description: `What each must be able to give; default 5400, capped at ${longestFleetTtlSeconds} with a warning.`,
+      [expected]: 'a number of seconds, or null for the default',
+      [nonFiniteIsNull]: true,
+    }),
+  ),
+  labels: may(textsOrNull({ description: 'Labels of the boxes; a lease has its own.' })),
+})
+export const fleetChangeBody = closed({
+  size: may(wholeOrNull({ minimum: 0, maximum: largestFleet })),
+  paused: may(flagOrNull({ description: 'true: nothing is made or replaced; false: it goes on, also after a hold.' })),
 })
 export const holdBody = closed({
   targetType: oneOf(targetTypes),

@@ -25,9 +25,9 @@ import {
 
 /** How far the taking back of a lease is. */
 export const Cleanup = closed({
-  state: oneOf(['none', 'preparing', 'removing', 'verifying', 'gone', 'gave-up', 'closed', 'failed', 'held'], {
+  state: oneOf(['none', 'preparing', 'removing', 'verifying', 'gone', 'gave-up', 'closed', 'failed', 'held', 'wiping', 'returned'], {
     description:
-      'gone: absence verified; failed: the last try failed, see retryAt; held: a hold or a freeze stops it; gave-up: it is no longer tried; closed: a person said that nothing more is to be done.',
+      'gone: absence verified; failed: the last try failed, see retryAt; held: a hold or a freeze stops it; gave-up: it is no longer tried; closed: a person said that nothing more is to be done; wiping: its box is to go back to its fleet; returned: it did, and nothing of its holder is left in it.',
   }),
   removalID: textOrNull(),
   reason: textOrNull(),
@@ -81,6 +81,7 @@ export const Lease = component(
     failureError: textOrNull(),
     provisioningResourceMayExist: flag(),
     accessWarning: textOrNull(),
+    fleet: textOrNull({ description: 'The fleet that it was asked of.' }),
     cleanup: Cleanup,
     waitsUntil: may(time()),
     unknown: unknowns(),
@@ -116,6 +117,12 @@ export const Access = Type.Unsafe<AccessView>({
   },
 })
 
+/** Nothing of a lease is set in a box that was made before it. */
+export const Holder = closed({
+  leaseID: text({ description: 'To be set as `LEASEHOLD_LEASE_ID`.' }),
+  leaseToken: text({ description: 'To be set as `LEASEHOLD_LEASE_TOKEN`: may beat and release this lease, nothing else.' }),
+})
+
 const seconds = (description: string) =>
   may(numberOrNull({ description, [expected]: 'a number of seconds, or null for the default', [nonFiniteIsNull]: true }))
 const name = (description: string) => may(textOrNull({ description, minLength: 1, maxLength: 100 }))
@@ -132,6 +139,7 @@ const createFields = {
   provider: name("Without it, and without `backend`: the project's default backend."),
   backend: name("One of the project's backends."),
   project: name("Without it the token's own, else `default`."),
+  fleet: name('Takes a box of this fleet that is ready, at once; where none is, one is made.'),
   ttlSeconds: seconds('The longest life; default 5400, capped at 86400 with a warning; 0 or less gives the default.'),
   idleTimeoutSeconds: seconds(
     'Ends when not touched for so long; default 1800, capped at 86400 with a warning; 0 or less gives the default.',
@@ -160,7 +168,12 @@ export const heartbeatBody = closed({
   expectedProvider: may(textOrNull({ ...provider, description: 'Refused with provider_mismatch when the lease is of another.' })),
 })
 export const releaseBody = closed({
-  delete: may(flagOrNull({ description: 'true: the box goes; false: it stays; missing: it goes unless the lease is kept.' })),
+  delete: may(
+    flagOrNull({
+      description:
+        'true: the box goes; false: it stays; missing: it goes unless the lease is kept; a box of a fleet goes back to it where it can be wiped.',
+    }),
+  ),
   expectedProvider: may(textOrNull(provider)),
 })
 export const adminReleaseBody = closed({ delete: may(flagOrNull({ description: 'As in the release by its holder.' })) })

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { leaseStates, roles, type ErrorAnswer as ErrorView, type QuarantineView } from '../../model/wire.ts'
 import { errorCodes } from '../../model/errors.ts'
 import { Stop } from './installation.ts'
-import { anything, component, flag, may, numbers, oneOf, ref, text, textOrNull, time, timeOrNull, unknowns, whole } from './kinds.ts'
+import { anything, component, flag, may, numbers, oneOf, ref, text, textOrNull, time, timeOrNull, unknowns, whole, texts } from './kinds.ts'
 
 export const instanceStates = ['pending', 'provisioning', 'idle', 'busy', 'terminating', 'terminated'] as const
 const levels = ['info', 'warning', 'error'] as const
@@ -53,6 +53,7 @@ export const Instance = component(
     scope: textOrNull(),
     location: textOrNull(),
     leaseID: textOrNull(),
+    fleet: textOrNull({ description: 'The fleet that it is of.' }),
     cloudID: textOrNull(),
     cloudImmutableID: textOrNull(),
     createdAt: time(),
@@ -148,6 +149,33 @@ export const Backend = component(
     deletedAt: timeOrNull(),
   },
   "A project's configuration of a provider.",
+)
+
+export const Fleet = component(
+  'Fleet',
+  {
+    name: text(),
+    project: text(),
+    backend: text(),
+    state: oneOf(['running', 'paused', 'held', 'draining'], {
+      description: 'held: boxes ended one after the other without having served, so no more are made until it is scaled or resumed.',
+    }),
+    size: whole({ description: 'How many are to be ready.' }),
+    ready: whole(),
+    coming: whole({ description: 'Under way, being wiped, or not looked at lately.' }),
+    taken: whole({ description: 'Those that leases have, or that a release retained.' }),
+    ending: whole(),
+    ttlSeconds: whole({ description: 'What each must still be able to give; one with less life left is replaced.' }),
+    labels: texts(),
+    createdBy: text(),
+    createdAt: time(),
+    changedAt: time(),
+    pausedAt: timeOrNull(),
+    heldAt: timeOrNull(),
+    heldWhy: textOrNull(),
+    deletedAt: timeOrNull(),
+  },
+  'Boxes of a backend that are kept ready.',
 )
 
 export const Hold = component(
@@ -305,6 +333,7 @@ export const shared = [
   Project,
   Backend,
   Hold,
+  Fleet,
   Freeze,
   Audit,
   Replica,

@@ -18,6 +18,7 @@ export interface LeaseRequest {
   slug?: string
   provider?: string
   backend?: string
+  fleet?: string
   project?: string
   ttlSeconds?: number
   idleTimeoutSeconds?: number
@@ -85,7 +86,7 @@ export const createLease = async (options: CreateOptions): Promise<Created> => {
 }
 
 /** A coordinator counts in seconds under the names of its fields; a command line has options and units. */
-const asTyped = (warning: string): string => {
+export const asTyped = (warning: string): string => {
   const [, field, asked, cap] = /^(ttlSeconds|idleTimeoutSeconds) (\d+) is above the cap and was set to (\d+)$/.exec(warning) ?? []
   if (asked === undefined || cap === undefined) return warning
   const most = inOneUnit(Number(cap))

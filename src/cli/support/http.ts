@@ -34,7 +34,7 @@ export interface CallOptions {
   deadlineMs?: number
   signal?: AbortSignal
 }
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 export interface Answer<T> {
   status: number
   body: T

@@ -8,7 +8,7 @@ export interface BoxDoor {
   spawnInBox: (
     access: Access,
     command: string[],
-    options: { cwd?: string; env?: Record<string, string | undefined>; stdio?: 'inherit' },
+    options: { cwd?: string; env?: Record<string, string | undefined>; stdio?: 'inherit'; lease?: string },
   ) => ChildProcess
   signalInBox: (access: Access, child: ChildProcess, signal: NodeJS.Signals) => boolean
 }

@@ -16,6 +16,8 @@ const cleanupText = (lease: LeaseView): string => {
     return `closed by ${closedBy ?? 'somebody'}, ${mayBeLeft.length === 0 ? 'something' : mayBeLeft.join(', ')} may still be there`
   if (lease.retainedAt !== null && state === 'none') return 'retained'
   if (state === 'none') return ''
+  if (state === 'wiping') return 'being wiped for its fleet'
+  if (state === 'returned') return 'back in its fleet'
   return `${state}${stuck ? ' (stuck)' : ''}${heldBy === null ? '' : ` (by ${heldBy})`}`
 }
 
@@ -23,6 +25,7 @@ const cleanupText = (lease: LeaseView): string => {
 export const isHistory = (lease: LeaseView): boolean =>
   hasEnded(lease) &&
   (lease.cleanup.state === 'gone' ||
+    lease.cleanup.state === 'returned' ||
     (lease.cleanup.state === 'closed' && lease.cleanup.mayBeLeft === null) ||
     (lease.cleanup.state === 'none' && lease.retainedAt === null && lease.cloudID === null && !lease.provisioningResourceMayExist))
 
@@ -51,6 +54,7 @@ export const describeLease = (cli: Cli, lease: LeaseView): string => {
     ['project', lease.project],
     ['owner', lease.owner],
     ['provider', `${lease.provider} (backend ${lease.backend})`],
+    ['fleet', lease.fleet],
     ['scope', lease.scope],
     ['instance', `${lease.instanceID} (ref ${lease.ref})`],
     ['resource', lease.cloudID],

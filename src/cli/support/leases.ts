@@ -27,12 +27,12 @@ export const getLease = async (client: Client, identifier: string, claims?: Clai
 }
 
 /**
- * Is nothing of this lease left? True only with proof: the removal says `gone`, or none was ordered and the instance is
+ * Is nothing of this lease left? True only with proof: the removal says `gone`, its box went back to its fleet with nothing of it left inside, or none was ordered and the instance is
  * terminated, which means that its absence was proved. A read that fails proves nothing.
  */
 export const removalIsFinal = async (client: Client, lease: LeaseView): Promise<boolean> => {
   if (!hasEnded(lease)) return false
-  if (lease.cleanup.state === 'gone') return true
+  if (lease.cleanup.state === 'gone' || lease.cleanup.state === 'returned') return true
   if (lease.cleanup.state !== 'none' || lease.provisioningResourceMayExist) return false
   try {
     const { instance } = await client.get<{ instance: InstanceView }>(`/v1/instances/${segment(lease.instanceID)}`)

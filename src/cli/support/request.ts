@@ -14,6 +14,7 @@ export const withLeaseOptions = (command: Command): Command => {
     .option('--slug <slug>', 'a name for people (default: one is made up)')
     .option('--provider <provider>', 'a provider other than that of the default backend')
     .option('--backend <backend>', "one of the project's backends")
+    .option('--fleet <fleet>', 'a box of this fleet that is ready; where none is, one is made')
     .option('--project <project>', 'the project that owns it')
     .option('--label <key=value>', 'a label; may be repeated', keyValue)
   return alsoKnownAs(command, '--idle-timeout <duration>', wholeSeconds)
@@ -30,6 +31,7 @@ export const leaseRequest = (flags: Flags, settings: Settings): LeaseRequest => 
     ...given(flags, 'slug'),
     ...given(flags, 'provider'),
     ...given(flags, 'backend'),
+    ...given(flags, 'fleet'),
     ...(settings.project.value === null ? {} : { project: settings.project.value }),
     ...(flags['ttl'] === undefined ? {} : { ttlSeconds: flags['ttl'] as number }),
     ...(idle === undefined ? {} : { idleTimeoutSeconds: idle }),

@@ -25,9 +25,9 @@ export const relative = (time: string | null | undefined, nowMs: number): string
 }
 
 export const stateStyle = (state: string): Style | null => {
-  if (['active', 'busy', 'idle', 'ok', 'ready'].includes(state)) return 'green'
+  if (['active', 'busy', 'idle', 'ok', 'ready', 'running'].includes(state)) return 'green'
   if (['provisioning', 'pending', 'terminating', 'warning', 'preparing', 'removing', 'verifying', 'held', 'open'].includes(state))
     return 'yellow'
   if (['failed', 'error', 'missing', 'gave-up'].includes(state)) return 'red'
-  return ['released', 'expired', 'terminated', 'gone', 'resolved'].includes(state) ? 'dim' : null
+  return ['released', 'expired', 'terminated', 'gone', 'returned', 'resolved'].includes(state) ? 'dim' : null
 }

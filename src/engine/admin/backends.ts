@@ -6,8 +6,10 @@ import type { BackendView } from '../../model/wire.ts'
 import type { Provider, ScopeOutcome } from '../../providers/contract.ts'
 import { findBackend, insertBackend, listBackends as list, markBackendDeleted, type BackendRow } from '../../store/backends.ts'
 import { forUpdate } from '../../store/bulk.ts'
+import { listFleets } from '../../store/fleets.ts'
 import { appendEvents } from '../../store/events.ts'
 import { rememberScope } from '../../store/scopes.ts'
+import type { Tx } from '../../store/store.ts'
 import { projectFor, requireAdmin, requireFull, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { event } from '../record.ts'
@@ -120,9 +122,17 @@ export const listBackends = async (context: EngineContext, actor: Actor, project
   return rows.map(backendView)
 }
 
+/** A fleet would go on asking for boxes where none may be made. */
+const refuseForFleets = async (tx: Tx, project: string, backend: string): Promise<void> => {
+  const fleets = (await listFleets(tx, project)).filter((row) => row.backend === backend && row.deleted_at === null)
+  if (fleets.length === 0) return
+  const names = fleets.map((row) => row.name)
+  throw new LeaseholdError('in_use', `backend "${backend}" keeps boxes ready (fleet ${names.join(', ')}); "leasehold fleet delete" first`)
+}
+
 /**
  * Marks it draining: it takes no new lease, and its row stays until nothing of ours is left there (orphans R34, R100). Deleting twice changes nothing.
- * @throws LeaseholdError forbidden, not_found, in_use while live leases are on it
+ * @throws LeaseholdError forbidden, not_found, in_use while live leases or fleets are on it
  */
 export const deleteBackend = async (context: EngineContext, actor: Actor, name: string, named?: string): Promise<BackendView> => {
   requireAdmin(actor)
@@ -150,6 +160,7 @@ export const deleteBackend = async (context: EngineContext, actor: Actor, name: 
         'in_use',
         `backend "${name}" has live leases (${live.map((one) => one.id).join(', ')}${live.length === 5 ? ', …' : ''}); release them first`,
       )
+    await refuseForFleets(tx, project, name)
     await markBackendDeleted(tx, project, name)
     await appendEvents(tx, [event(tx, 'backend.deleted', {}, { project, actor: actor.name, targets: [target(known)] })])
     return (await findBackend(tx, project, name)) as BackendRow

@@ -3,6 +3,7 @@ import { LeaseholdError } from '../../model/errors.ts'
 import type { ProjectView } from '../../model/wire.ts'
 import { listBackends } from '../../store/backends.ts'
 import { forUpdate } from '../../store/bulk.ts'
+import { listFleets } from '../../store/fleets.ts'
 import { appendEvents } from '../../store/events.ts'
 import { findProject, insertProject, listProjects as list, markProjectDeleted, type ProjectRow } from '../../store/projects.ts'
 import type { Session, Tx } from '../../store/store.ts'
@@ -78,6 +79,12 @@ export const deleteProject = async (context: EngineContext, actor: Actor, name: 
       throw new LeaseholdError(
         'in_use',
         `project "${name}" has live leases (${live.map((row) => row.id).join(', ')}${live.length === 5 ? ', …' : ''}); release them first`,
+      )
+    const fleets = (await listFleets(tx, name)).filter((row) => row.deleted_at === null)
+    if (fleets.length > 0)
+      throw new LeaseholdError(
+        'in_use',
+        `project "${name}" keeps boxes ready (fleet ${fleets.map((row) => row.name).join(', ')}); "leasehold fleet delete" first`,
       )
     await markProjectDeleted(tx, name)
     await appendEvents(tx, [event(tx, 'project.deleted', {}, { project: name, actor: actor.name, targets: [target(name)] })])

@@ -140,9 +140,23 @@ const retained = (lease: LeaseRow): Conclusion => ({
 })
 
 const concludeActive = (owner: Owner): Conclusion => {
-  const { lease } = owner
+  const { lease, instance } = owner
   if (lease !== null && lease.state === 'released' && lease.release_deletes === 0) return retained(lease)
   const tracked = { verdict: 'tracked', reason: 'tracked.bound', text: 'An active instance is bound to it.' }
+  if (instance !== null && instance.wiping_since !== null)
+    return {
+      ...tracked,
+      text: `It is being wiped for fleet ${instance.fleet}.`,
+      heldBack: [],
+      change: 'the proof that nothing of its last holder is left in it, or its removal',
+    }
+  if (lease === null && instance?.fleet != null)
+    return {
+      ...tracked,
+      text: `Fleet ${instance.fleet} keeps it ready.`,
+      heldBack: [],
+      change: `a lease that takes it, or its fleet: leasehold explain ${instance.project}/${instance.fleet}`,
+    }
   if (lease === null) return { ...tracked, heldBack: [], change: 'the end of its instance' }
   if (isLive(lease.state)) return { ...tracked, ...concludeLive(lease) }
   return { ...tracked, heldBack: [], change: `the removal that follows the end of lease ${lease.id}` }

@@ -43,6 +43,10 @@ const meanings: Record<FindingCode, Pick<Conclusion, 'verdict' | 'change'>> = {
     verdict: 'unseen',
     change: 'a listing that shows what should be there, exact reads that prove the rest absent, or a person: leasehold sweep --let-pass',
   },
+  'fleet-held': {
+    verdict: 'held',
+    change: 'a person who looks why its boxes end, and lets it go on: leasehold fleet scale NAME --resume',
+  },
   'plan-waiting': {
     verdict: 'held',
     change: 'a person who approves it (leasehold approve), or fewer orphans: holds on what must stay, or removals by hand',

@@ -12,6 +12,7 @@ import { isOperator, requireFull, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { iso, isoOrNull } from '../views.ts'
 import { concludeAttempt, concludeLeft, concludeOwner, concludeRemoval, obstacles } from './conclude.ts'
+import { explainFleet, explainReturned } from './fleet.ts'
 import { explainFinding } from './finding.ts'
 import { lookFor } from './look.ts'
 import { leftNode, showsRecorded, withLeft } from './left.ts'
@@ -104,6 +105,10 @@ const tell = async (session: Session, context: EngineContext, actor: Actor, name
       return explainEvent(named.event)
     case 'backend':
       return explainBackend(session, context, named.row, now)
+    case 'fleet':
+      return explainFleet(session, named.row, now)
+    case 'returned':
+      return explainReturned(named.lease)
     case 'project':
       return explainProject(session, context, named.row, now)
     case 'scope':
@@ -120,7 +125,7 @@ const visible = (actor: Actor, told: Pick<Told, 'project'>): boolean =>
   told.project === null ? actor.project === null : seesProject(actor, told.project)
 
 /**
- * @param key any id, a slug, a ref, `provider/location/native-id`, `project/backend`, a project, a scope, or a native id that only one resource has
+ * @param key any id, a slug, a ref, `provider/location/native-id`, `project/backend` or `project/fleet`, a project, a scope, or a native id that only one resource has
  * @throws LeaseholdError not_found, also for what belongs to another project
  */
 export const explainKey = async (context: EngineContext, actor: Actor, key: string, signal: AbortSignal): Promise<ExplanationView> => {

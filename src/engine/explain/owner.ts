@@ -46,6 +46,8 @@ export const keyOfAttempt = (provider: string, attempt: AttemptRow): string | nu
   attempt.native_id === null ? null : resourceKey(provider, attempt.location, attempt.native_id)
 
 const leaseOf = async (session: Session, ledger: LedgerRow, instance: InstanceRow | null): Promise<LeaseRow | null> => {
+  // A fleet's box is nobody's in between, whoever had it first.
+  if (instance !== null && instance.fleet !== null && instance.lease_id === null) return null
   const id = instance?.lease_id ?? (JSON.parse(ledger.parents) as { lease?: LeaseId }).lease ?? null
   return id === null ? null : ((await leaseById(session, id)) ?? null)
 }

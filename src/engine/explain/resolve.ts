@@ -1,6 +1,6 @@
 /**
- * What a key names. An id is only what its prefix says; other words are looked up as a ref, a scope, the slug of a live lease, a backend, a project, and a
- * native id, in this order.
+ * What a key names. An id is only what its prefix says; other words are looked up as a ref, a scope, the slug of a live lease, a backend, a fleet, a project, and
+ * a native id, in this order.
  */
 import { sql } from 'kysely'
 import { isLeaseId, isRef } from '../../model/ids.ts'
@@ -11,6 +11,7 @@ import { findBackend, listBackends, type BackendRow } from '../../store/backends
 import { compactedByLease, compactedBySlug, type CompactedRow } from '../../store/compacted.ts'
 import { planById } from '../../store/plans.ts'
 import { findingById, findingsAbout, type FindingRow } from '../../store/findings.ts'
+import { fleetById, listFleets, type FleetRow } from '../../store/fleets.ts'
 import { holdById, type HoldRow } from '../../store/holds.ts'
 import { findInstance } from '../../store/instances.ts'
 import { leaseById, liveLeasesBySlug, newestLeaseBySlug, type LeaseRow } from '../../store/leases.ts'
@@ -30,6 +31,9 @@ export type Named =
   | { kind: 'hold'; row: HoldRow }
   | { kind: 'event'; event: EventFacts }
   | { kind: 'backend'; row: BackendRow }
+  | { kind: 'fleet'; row: FleetRow }
+  /** A lease whose box has another holder by now, or waits for one. */
+  | { kind: 'returned'; lease: LeaseRow }
   | { kind: 'project'; row: ProjectRow }
   | { kind: 'scope'; scope: string }
   | { kind: 'nothing' }
@@ -37,6 +41,7 @@ export type Named =
 const nothing: Named = { kind: 'nothing' }
 
 const ofLease = async (session: Session, lease: LeaseRow): Promise<Named> => {
+  if (lease.returned_at !== null) return { kind: 'returned', lease }
   const instance = await findInstance(session, lease.instance_id)
   const ref =
     instance?.ref ?? (await session.db.selectFrom('ledger').select('ref').where('owner_id', '=', lease.instance_id).executeTakeFirst())?.ref
@@ -225,6 +230,11 @@ const ofBackendName = async (session: Session, actor: Actor, name: string): Prom
   return rows.length === 1 ? { kind: 'backend', row: rows[0] as BackendRow } : nothing
 }
 
+const ofFleetName = async (session: Session, actor: Actor, name: string): Promise<Named> => {
+  const rows = (await listFleets(session, actor.project)).filter((row) => row.name === name)
+  return rows.length === 1 ? { kind: 'fleet', row: rows[0] as FleetRow } : nothing
+}
+
 /** Live ones only: a slug is not reserved after an end (leases R1), and other names go before that of an ended lease. */
 const ofSlug = async (session: Session, actor: Actor, slug: string, now: number): Promise<Named> => {
   const leases = await liveLeasesBySlug(session, slug, actor.project, now)
@@ -254,7 +264,9 @@ export const resolveKey = async (session: Session, actor: Actor, key: string, no
   const [, project, backend] = /^([^/\s]+)\/([^/\s]+)$/.exec(key) ?? []
   if (project !== undefined && backend !== undefined) {
     const row = await findBackend(session, project, backend)
-    return row ? { kind: 'backend', row } : nothing
+    if (row) return { kind: 'backend', row }
+    const fleet = await fleetById(session, key)
+    return fleet ? { kind: 'fleet', row: fleet } : nothing
   }
   // The only names with a colon.
   if (/^[^:/\s]+:\S+$/.test(key)) return { kind: 'scope', scope: key }
@@ -262,6 +274,8 @@ export const resolveKey = async (session: Session, actor: Actor, key: string, no
   if (slug.kind !== 'nothing') return slug
   const named = await ofBackendName(session, actor, key)
   if (named.kind !== 'nothing') return named
+  const fleet = await ofFleetName(session, actor, key)
+  if (fleet.kind !== 'nothing') return fleet
   const row = seesProject(actor, key) ? await findProject(session, key) : undefined
   return row ? { kind: 'project', row } : ofNativeId(session, actor, key)
 }

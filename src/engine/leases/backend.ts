@@ -8,12 +8,7 @@ import { rememberScope } from '../../store/scopes.ts'
 import type { Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { refuseBackend, requireLiving } from '../known.ts'
-
-export interface Chosen {
-  backend: BackendRow
-  scope: ScopeId
-  location: string
-}
+import type { Place } from '../placeholder.ts'
 
 const unavailable = (message: string): never => {
   throw new LeaseholdError('backend_unavailable', message)
@@ -59,12 +54,12 @@ export const ensureScope = async (context: EngineContext, backend: BackendRow): 
 }
 
 /** @throws LeaseholdError bad_request for a project or backend that is not there, backend_unavailable */
-export const chooseBackend = async (
+export const choosePlace = async (
   context: EngineContext,
-  actor: Actor,
+  actor: Pick<Actor, 'project'>,
   project: string,
   wanted: { backend?: string; provider?: string },
-): Promise<Chosen> => {
+): Promise<Place> => {
   const rows = await context.store.read(async (session) => {
     await requireLiving(session, actor, project)
     return listBackends(session, project)
@@ -73,5 +68,10 @@ export const chooseBackend = async (
   const provider = context.providers.get(backend.provider) ?? unavailable(`this coordinator has no provider "${backend.provider}"`)
   // Where the backend itself says: a lost create is looked for, and its leftover proved ours, in the location of its attempt.
   const locations = provider.locationsOf?.(JSON.parse(backend.config) as Record<string, unknown>) ?? provider.locations
-  return { backend, scope: await ensureScope(context, backend), location: locations[0] ?? 'default' }
+  return {
+    backend,
+    scope: await ensureScope(context, backend),
+    location: locations[0] ?? 'default',
+    deadlineMs: provider.createDeadlineSeconds * 1000,
+  }
 }

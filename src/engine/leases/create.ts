@@ -1,26 +1,28 @@
 /** Reserving a lease: lease, placeholder instance, ledger row and attempt in one transaction, before any provider is called (I1, orphans R4-R8). */
 import { createHash } from 'node:crypto'
-import { hex, letterFirst, uuidv7Hex } from '../../lib/ids.ts'
+import { hex } from '../../lib/ids.ts'
 import { admit, anyCap } from '../../model/admission.ts'
 import { defaultIdleSeconds, defaultTtlSeconds, expiresAt, normaliseSeconds } from '../../model/clocks.ts'
 import { LeaseholdError } from '../../model/errors.ts'
-import { isLeaseId, isRequestKey, type AttemptId, type InstanceId, type LeaseId, type Ref, type ScopeId } from '../../model/ids.ts'
+import { isLeaseId, isRequestKey, type LeaseId } from '../../model/ids.ts'
 import { checkUserLabels } from '../../model/labels.ts'
 import { idleWarningAt, isLive } from '../../model/lease.ts'
 import { inventSlug, slugify, withSuffix } from '../../model/slug.ts'
 import type { LeaseView } from '../../model/wire.ts'
-import type { BackendRow } from '../../store/backends.ts'
 import { compactedByLease } from '../../store/compacted.ts'
 import { appendEvents } from '../../store/events.ts'
 import { createRequest, leaseById, claimCreateRequest, liveLeases, slugIsLive, type LeaseRow } from '../../store/leases.ts'
 import type { Tx } from '../../store/store.ts'
-import { providerOf, type EngineContext } from '../context.ts'
+import type { EngineContext } from '../context.ts'
+import { requireFleet, takeFromFleet } from '../fleet/take.ts'
+import { wakeFleet } from '../fleet/wake.ts'
 import { leaseToken } from '../lease-token.ts'
 import { projectFor, requireFull, type Actor } from '../actor.ts'
 import { requireLiving } from '../known.ts'
 import { event, instanceTarget, leaseTarget } from '../record.ts'
 import { leaseViews } from '../views.ts'
-import { chooseBackend } from './backend.ts'
+import { insertPlaceholder, type Place } from '../placeholder.ts'
+import { choosePlace } from './backend.ts'
 
 export interface CreateInput {
   leaseID?: string
@@ -29,6 +31,8 @@ export interface CreateInput {
   provider?: string
   backend?: string
   project?: string
+  /** A box that is ready, of this fleet; where none is, one is made. */
+  fleet?: string
   ttlSeconds?: number | null
   idleTimeoutSeconds?: number | null
   keep?: boolean
@@ -46,6 +50,7 @@ export interface Created {
 interface Normalised {
   project: string
   slug: string | null
+  fleet: string | null
   ttlSeconds: number
   idleSeconds: number
   keep: boolean
@@ -66,12 +71,15 @@ const normalise = (project: string, input: CreateInput): Normalised => {
   const keep = input.keep ?? false
   const sorted = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1))
   // leases R11: what the request means, not how it was spelt.
-  const meaning = JSON.stringify([project, slug, input.provider ?? null, input.backend ?? null, ttl.seconds, idle.seconds, keep, sorted])
+  const plain = [project, slug, input.provider ?? null, input.backend ?? null, ttl.seconds, idle.seconds, keep, sorted]
+  // Only where it is given: a create from before there were fleets is still the same.
+  const meaning = JSON.stringify(input.fleet === undefined ? plain : [...plain, input.fleet])
   return {
     project,
     slug,
     keep,
     labels,
+    fleet: input.fleet ?? null,
     ttlSeconds: ttl.seconds,
     idleSeconds: idle.seconds,
     hash: createHash('sha256').update(meaning).digest('hex'),
@@ -88,53 +96,28 @@ const freeSlug = async (tx: Tx, project: string, wanted: string | null): Promise
 interface Reservation {
   actor: Actor
   request: Normalised
-  backend: BackendRow
-  scope: ScopeId
-  location: string
-  deadlineMs: number
+  place: Place
   leaseId: LeaseId
   requestKey: string | null
   fixed: boolean
 }
 
-const reserve = async (
-  tx: Tx,
-  { actor, request, backend, scope, location, deadlineMs, leaseId, requestKey, fixed }: Reservation,
-): Promise<LeaseRow> => {
+const reserve = async (tx: Tx, reservation: Reservation): Promise<LeaseRow> => {
+  const { actor, request, place, leaseId, requestKey, fixed } = reservation
   const slug = await freeSlug(tx, request.project, request.slug)
-  const instanceId = `in_${uuidv7Hex(tx.now)}` as InstanceId
-  const ref = letterFirst(12) as Ref
   const clocks = { createdAt: tx.now, lastTouchedAt: tx.now, ttlSeconds: request.ttlSeconds, idleSeconds: request.idleSeconds }
   const end = expiresAt(clocks)
-  const instance = {
-    id: instanceId,
-    project: request.project,
-    backend: backend.name,
-    provider: backend.provider,
-    scope,
-    location,
-    name: slug,
-    ref,
-    state: 'pending' as const,
-    lease_id: leaseId,
-    attempt_id: null,
-    created_at: tx.now,
-    changed_at: tx.now,
-    terminated_at: null,
-    gave_up_at: null,
-    due_at: tx.now,
-    lock_owner: null,
-    lock_until: null,
-  }
+  const ready = request.fleet === null ? undefined : await takeFromFleet(tx, request.project, request.fleet, leaseId, request.ttlSeconds)
+  const instance = ready?.instance ?? (await insertPlaceholder(tx, place, { name: slug, leaseId, fleet: request.fleet }))
   const lease: LeaseRow = {
     id: leaseId,
     slug,
     project: request.project,
     owner: actor.name,
-    provider: backend.provider,
-    backend: backend.name,
-    instance_id: instanceId,
-    state: 'provisioning',
+    provider: place.backend.provider,
+    backend: place.backend.name,
+    instance_id: instance.id,
+    state: ready ? 'active' : 'provisioning',
     keep: request.keep ? 1 : 0,
     ttl_seconds: request.ttlSeconds,
     idle_seconds: request.idleSeconds,
@@ -157,59 +140,19 @@ const reserve = async (
     may_exist: 0,
     access_warning: null,
     idle_warned_for: null,
+    fleet: request.fleet,
+    returned_at: null,
     due_at: idleWarningAt({ ...clocks, expiresAt: end, idleWarnedFor: null }) ?? end,
     lock_fence: 0,
     lock_owner: null,
     lock_until: null,
   }
-  await tx.db.insertInto('instances').values(instance).execute()
-  await tx.db
-    .insertInto('ledger')
-    .values({
-      ref,
-      project: request.project,
-      owner_kind: 'instance',
-      owner_id: instanceId,
-      owner_name: slug,
-      parents: JSON.stringify({ lease: leaseId }),
-      issued_at: tx.now,
-      owner_closed_at: null,
-    })
-    .execute()
-  await tx.db
-    .insertInto('attempts')
-    .values({
-      id: `at_${uuidv7Hex(tx.now)}` as AttemptId,
-      ref,
-      instance_id: instanceId,
-      number: 1,
-      token: hex(16),
-      project: request.project,
-      backend: backend.name,
-      scope,
-      location,
-      outcome: 'open',
-      opened_at: tx.now,
-      called_at: null,
-      called_by: null,
-      deadline_at: tx.now + deadlineMs,
-      ended_at: null,
-      kind: null,
-      native_id: null,
-      immutable_id: null,
-      facts: null,
-      error: null,
-      absent_since: null,
-    })
-    .execute()
   await tx.db.insertInto('leases').values(lease).execute()
   const payload = { provider: lease.provider, ttlSeconds: lease.ttl_seconds, idleSeconds: lease.idle_seconds }
+  const about = { project: lease.project, actor: actor.name, targets: [leaseTarget(lease), instanceTarget(instance)] }
   await appendEvents(tx, [
-    event(tx, 'lease.created', payload, {
-      project: lease.project,
-      actor: actor.name,
-      targets: [leaseTarget(lease), instanceTarget(instance)],
-    }),
+    event(tx, 'lease.created', payload, about),
+    ...(ready ? [event(tx, 'lease.active', { cloudId: ready.cloudId, adopted: false }, about)] : []),
   ])
   return lease
 }
@@ -290,6 +233,14 @@ const replayOrClaim = async (
   return (await claimCreateRequest(tx, row)) ? null : replayOf(tx, request, wantedId, requestKey, fixed)
 }
 
+/** A fleet says where its boxes are. */
+const placeFor = async (context: EngineContext, actor: Actor, request: Normalised, input: CreateInput): Promise<Place> => {
+  const fleet = request.fleet === null ? null : await requireFleet(context, request.project, request.fleet)
+  if (fleet !== null && input.backend !== undefined && input.backend !== fleet.backend)
+    bad(`backend: fleet "${fleet.name}" is on backend "${fleet.backend}", not on "${input.backend}"`)
+  return choosePlace(context, actor, request.project, fleet === null ? input : { ...input, backend: fleet.backend })
+}
+
 const create = async (context: EngineContext, actor: Actor, input: CreateInput, fixed: boolean): Promise<Created> => {
   requireFull(actor)
   if (input.leaseID !== undefined && !isLeaseId(input.leaseID)) bad(`leaseID: "${input.leaseID}" is none: lh_ and 12 lower-case hex digits`)
@@ -298,19 +249,19 @@ const create = async (context: EngineContext, actor: Actor, input: CreateInput, 
   const request = normalise(projectFor(actor, input.project), input)
   const requestKey = input.createAttemptID ?? null
   const wantedId = (input.leaseID as LeaseId | undefined) ?? null
-  const { backend, scope, location } = await chooseBackend(context, actor, request.project, input)
-  const deadlineMs = providerOf(context, backend.provider).createDeadlineSeconds * 1000
+  const place = await placeFor(context, actor, request, input)
   const { lease, replayed, view } = await context.store.write(async (tx) => {
     const capped = anyCap(context.caps)
     await lockLivingProject(tx, actor, request.project, capped)
     const leaseId = wantedId ?? (`lh_${hex(6)}` as LeaseId)
     const before = await replayOrClaim(tx, request, wantedId, leaseId, requestKey, fixed)
     if (capped && before === null) await requireRoom(tx, context, actor, request.project)
-    const row = before ?? (await reserve(tx, { actor, request, backend, scope, location, deadlineMs, leaseId, requestKey, fixed }))
+    const row = before ?? (await reserve(tx, { actor, request, place, leaseId, requestKey, fixed }))
     const [made] = await leaseViews(tx, [row])
     return { lease: row, replayed: before !== null, view: made as LeaseView }
   })
   if (!replayed) context.signals.wake('provision')
+  if (!replayed && request.fleet !== null) await wakeFleet(context, request.project, request.fleet)
   return { lease: view, leaseToken: leaseToken(context.installation.secret, lease.id), warnings: request.warnings, replayed }
 }
 

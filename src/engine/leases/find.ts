@@ -3,7 +3,7 @@ import { LeaseholdError } from '../../model/errors.ts'
 import { isLeaseId } from '../../model/ids.ts'
 import { isLive } from '../../model/lease.ts'
 import { shownBy, type ReportFilter } from '../../model/report-filter.ts'
-import { leaseStates, type Access, type LeaseState, type LeaseView } from '../../model/wire.ts'
+import { leaseStates, type AccessAnswer, type LeaseState, type LeaseView } from '../../model/wire.ts'
 import { attemptsOf, identityOf } from '../../store/attempts.ts'
 import { findBackend } from '../../store/backends.ts'
 import { boundKinds, instancesByIds } from '../../store/instances.ts'
@@ -12,6 +12,7 @@ import type { Session } from '../../store/store.ts'
 import { mayManageLease, maySeeLease, requireFull, type Actor } from '../actor.ts'
 import { providerOf, type EngineContext } from '../context.ts'
 import { requireKnown, requireLabel } from '../known.ts'
+import { leaseToken } from '../lease-token.ts'
 import { conditionsOf, marked } from '../report-marks.ts'
 import { leaseViews } from '../views.ts'
 
@@ -124,17 +125,21 @@ export const settledLease = async (context: EngineContext, leaseId: string, ms: 
   }
 }
 
-/** How the holder reaches into the box by itself. */
-export const accessTo = async (context: EngineContext, actor: Actor, key: string): Promise<Access> => {
+/**
+ * How the holder reaches into the box by itself. A box that was made before its lease has nothing of that one set inside, so its holder brings it along.
+ * @throws LeaseholdError not_found, forbidden, lease_not_ready
+ */
+export const accessTo = async (context: EngineContext, actor: Actor, key: string): Promise<AccessAnswer> => {
   const now = await context.store.now()
-  const { lease, attempt, config } = await context.store.read(async (session) => {
+  const { lease, attempt, config, ofFleet } = await context.store.read(async (session) => {
     const row = await resolveLease(session, actor, key, now)
     const [instance] = await instancesByIds(session, [row.instance_id])
     const attempts = await attemptsOf(session, [row.instance_id])
     const backend = await findBackend(session, row.project, row.backend)
     return {
       lease: row,
-      attempt: attempts.find((one) => one.id === instance?.attempt_id),
+      ofFleet: instance?.fleet != null,
+      attempt: instance?.lease_id === row.id ? attempts.find((one) => one.id === instance.attempt_id) : undefined,
       config: JSON.parse(backend?.config ?? '{}') as Record<string, unknown>,
     }
   })
@@ -146,5 +151,7 @@ export const accessTo = async (context: EngineContext, actor: Actor, key: string
       'lease_not_ready',
       `${lease.id} is ${lease.state} and has no box to reach: ${lease.state === 'provisioning' ? 'wait until it is active' : 'create a new lease'}`,
     )
-  return providerOf(context, lease.provider).access(identity, config)
+  const access = providerOf(context, lease.provider).access(identity, config)
+  if (!ofFleet) return { access }
+  return { access, holder: { leaseID: lease.id, leaseToken: leaseToken(context.installation.secret, lease.id) } }
 }

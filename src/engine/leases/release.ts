@@ -18,6 +18,8 @@ import { maySeeLease, projectFor, requireFull, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { leaseFacts } from '../facts.ts'
 import type { RemovalCause } from '../ended.ts'
+import { beginReturn, stopReturn, wouldReturn } from '../fleet/return.ts'
+import { wakeFleet } from '../fleet/wake.ts'
 import { openRemovals } from '../open-removals.ts'
 import { event, instanceTarget, leaseTarget, resolveAbout } from '../record.ts'
 import { leaseViews } from '../views.ts'
@@ -45,7 +47,8 @@ const change = async (tx: Tx, lease: LeaseRow, values: LeaseChange): Promise<voi
 /** Orders the removal of what the lease has, or has the create settled if that is still under way (leases R33). */
 const takeBack = async (tx: Tx, lease: LeaseRow, cause: RemovalCause, actor: string): Promise<void> => {
   const [instance] = await lockInstances(tx, [lease.instance_id])
-  if (!instance) return
+  // Another lease's by now: nothing of this one is left in it (I10).
+  if (!instance || (instance.lease_id !== null && instance.lease_id !== lease.id)) return
   const attempt = (await attemptsOf(tx, [instance.id])).find((one) => one.id === instance.attempt_id)
   if (attempt && instance.state !== 'provisioning') return openRemovals(tx, [{ instance, lease, attempt, cause, actor }])
   await wakeRow(tx, 'instances', instance.id)
@@ -72,10 +75,18 @@ const requireOwn = async (tx: Tx, lease: LeaseRow): Promise<void> => {
   )
 }
 
-const release = async (tx: Tx, actor: Actor, lease: LeaseRow, remove: boolean | undefined, cause: RemovalCause): Promise<void> => {
+const release = async (
+  context: EngineContext,
+  tx: Tx,
+  actor: Actor,
+  lease: LeaseRow,
+  remove: boolean | undefined,
+  cause: RemovalCause,
+): Promise<void> => {
   const removals = await removalsOfLeases(tx, [lease.id])
   const open = removals.find((row) => !isOverRemoval(row.state))
-  const decision = decideRelease(leaseFacts(lease), open ? 'open' : removals.length > 0 ? 'gone' : 'none', remove)
+  const fleetTakes = remove === undefined && lease.fleet !== null && (await wouldReturn(context, tx, lease))
+  const decision = decideRelease(leaseFacts(lease), open ? 'open' : removals.length > 0 ? 'gone' : 'none', remove, fleetTakes)
   const about = {
     project: lease.project,
     actor: actor.name,
@@ -89,8 +100,12 @@ const release = async (tx: Tx, actor: Actor, lease: LeaseRow, remove: boolean | 
       if (open && remove === true) {
         await requireOwn(tx, lease)
         await tryNow(tx, open)
-      }
+      } else if (remove === true) await stopReturn(tx, lease, actor.name)
       return
+    case 'return':
+      await change(tx, lease, { state: 'released', released_at: tx.now, ended_at: tx.now, due_at: null })
+      await beginReturn(tx, lease)
+      return appendEvents(tx, [event(tx, 'lease.released', { retained: false, returned: true }, about)])
     case 'retain':
       await change(tx, lease, {
         state: 'released',
@@ -141,10 +156,11 @@ export const releaseLease = async (context: EngineContext, actor: Actor, key: st
         'provider_mismatch',
         `${lease.id} is of provider ${lease.provider}, not ${input.expectedProvider}: nothing was released; name the right one, or none`,
       )
-    await release(tx, actor, lease, input.delete, 'released')
+    await release(context, tx, actor, lease, input.delete, 'released')
     return (await leaseViews(tx, [(await leaseById(tx, id)) as LeaseRow]))[0] as LeaseView
   })
   wakeAll(context, id)
+  if (view.fleet !== null) await wakeFleet(context, view.project, view.fleet)
   return view
 }
 
@@ -179,7 +195,7 @@ export const cancelCreate = async (context: EngineContext, actor: Actor, id: str
       requireManage(actor, row)
       // Retained is not gone: a cancel takes that box back too.
       if (isLive(row.state) || row.release_deletes === 0) {
-        await release(tx, actor, row, true, 'cancelled')
+        await release(context, tx, actor, row, true, 'cancelled')
         await tx.db.updateTable('leases').set({ cancelled_at: tx.now, updated_at: tx.now }).where('id', '=', id).execute()
         await appendEvents(tx, [event(tx, 'lease.cancelled', {}, { project: row.project, actor: actor.name, targets: [leaseTarget(row)] })])
       }

@@ -39,6 +39,12 @@ export const deadlineText = (secondsFromNow: number): string => `${Math.round(((
 
 const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
+/** The text of the `env` file: what a command finds set in the box. */
+export const environmentText = (variables: Readonly<Record<string, string>>): string =>
+  Object.entries(variables)
+    .map(([name, value]) => `export ${name}=${quote(value)}\n`)
+    .join('')
+
 const tagsOf = (request: CreateRequest): Record<string, string> => ({
   [tag.ref]: request.ref,
   [tag.installation]: request.installation,
@@ -73,11 +79,10 @@ const build = async (request: CreateRequest, setting: CreateSetting): Promise<bo
   }
   const scratch = await makeScratch(setting.dataFolder, request.ref, randomBytes(4).toString('hex'))
   try {
-    const variables = Object.entries({ ...request.secretEnvironment, ...tagsOf(request) })
     const write = (name: string, text: string): Promise<void> => writeFile(join(scratch, name), text, { mode: 0o600, flag: 'wx' })
     await Promise.all([
       writeDurably(join(scratch, 'box.json'), `${JSON.stringify(record, null, 2)}\n`),
-      write('env', variables.map(([name, value]) => `export ${name}=${quote(value)}\n`).join('')),
+      write('env', environmentText({ ...request.secretEnvironment, ...tagsOf(request) })),
       write('init.sh', initScript),
       write('enter.sh', enterScript),
       write('init.log', ''),

@@ -15,6 +15,8 @@ export interface EnterOptions {
   env?: Record<string, string | undefined>
   /** For descriptors 0, 1 and 2; default: inherited. */
   stdio?: StdioOptions
+  /** The lease that has a box which was made before it: set inside as `LEASEHOLD_LEASE_ID`. */
+  lease?: string
 }
 
 /** The box is not there any more, is another one, or is on another machine. */
@@ -25,8 +27,11 @@ export class BoxUnreachableError extends Error {
 /** Tags are for what runs inside: the process that stands in the door must not look like a part of the box. */
 const tags = ['LEASEHOLD_REF', 'LEASEHOLD_INSTALLATION', 'LEASEHOLD_ATTEMPT', 'LEASEHOLD_LEASE_ID']
 
-const outside = (env: Record<string, string | undefined>): Record<string, string | undefined> =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !tags.includes(name)))
+const outside = (env: Record<string, string | undefined>, lease?: string): Record<string, string | undefined> => ({
+  ...Object.fromEntries(Object.entries(env).filter(([name]) => !tags.includes(name))),
+  // Under a name of the door's own; what enters gives it the right one.
+  _lh_lease: lease,
+})
 
 type Descriptors = Exclude<StdioOptions, string>
 
@@ -79,7 +84,7 @@ export const spawnInNamespace = (access: Access & { kind: 'namespace' }, command
   try {
     return spawn('nsenter', [...user, '--pid=/proc/self/fd/3', '--', ...command], {
       cwd: options.cwd ?? join(access.folder, 'home'),
-      env: outside(options.env ?? process.env),
+      env: outside(options.env ?? process.env, options.lease),
       stdio: [...threeOf(options.stdio), ...door],
     })
   } finally {
@@ -100,7 +105,7 @@ export const spawnInBox = (access: Access, command: string[], options: EnterOpti
   if (access.kind === 'namespace') return spawnInNamespace(access, enter, options)
   return spawn('sh', enter.slice(1), {
     cwd: options.cwd ?? join(access.folder, 'home'),
-    env: outside(options.env ?? process.env),
+    env: outside(options.env ?? process.env, options.lease),
     stdio: threeOf(options.stdio),
     detached: true,
   })

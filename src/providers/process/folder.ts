@@ -190,7 +190,7 @@ export const takeClaim = async (folder: string): Promise<boolean> => {
 }
 
 /** What a box has written may lie deeper than one path can say; `rm` of the system walks down by handles, and follows no link either. */
-const deleteTree = async (path: string, signal: AbortSignal): Promise<void> => {
+export const deleteTree = async (path: string, signal: AbortSignal): Promise<void> => {
   try {
     await rm(path, { recursive: true, force: true, maxRetries: 2 })
   } catch (error) {

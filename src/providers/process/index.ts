@@ -28,6 +28,7 @@ import { listBoxResources } from './list.ts'
 import { locate } from './locate.ts'
 import { findBoxes, readBoxOf } from './look.ts'
 import { removeBox } from './remove.ts'
+import { clearBox, leftoversOf } from './wipe.ts'
 import { errorText, localLocation, ownerKind, providerName } from './words.ts'
 
 export interface ProcessProviderOptions {
@@ -132,6 +133,27 @@ export const createProcessProvider = ({ dataFolder, installation }: ProcessProvi
       await replaceFile(join(located.box.folder, 'deadline'), deadlineText(lifetimeSeconds), randomBytes(4).toString('hex'))
       // The clock looks again; without this it would do so within a minute.
       if (initStateOf(located.box) === 'alive') process.kill(located.box.init.pid, 'SIGHUP')
+    },
+    wipe: {
+      async clear(resource, config, wiping) {
+        try {
+          const located = await locate(dataFolder, { scope: scopeHere() }, resource)
+          if (located.kind !== 'box' || !located.folder) return { kind: 'failed', why: `${resource.nativeId} is not there as it was made` }
+          return await clearBox(located.box, configOf(config).graceSeconds, wiping)
+        } catch (error) {
+          return { kind: 'failed', why: errorText(error) }
+        }
+      },
+      async leftovers(resource, _config, { signal }) {
+        try {
+          const located = await locate(dataFolder, { scope: scopeHere() }, resource)
+          if (located.kind !== 'box' || !located.folder)
+            return { kind: 'incomplete', why: `${resource.nativeId} is not there as it was made` }
+          return await leftoversOf(located.box, signal)
+        } catch (error) {
+          return { kind: 'incomplete', why: errorText(error) }
+        }
+      },
     },
     manualRemoval: (resource) => manualRemoval(dataFolder, resource),
     access: (resource) => access(dataFolder, resource),

@@ -29,8 +29,13 @@ const signalEntry = (table: ProcessTable, pid: number, signal: NodeJS.Signals): 
   }
 }
 
-/** From inside, `kill -1` reaches all of the namespace but its first process, and nothing else whatever happens meanwhile. */
-const terminateNamespace = async (box: Box, inode: string, pid: number, boot: string, signal: AbortSignal): Promise<void> => {
+/**
+ * From inside, `kill -1` reaches all of the namespace but its first process, and nothing else whatever happens meanwhile.
+ * @param script what is run inside: `kill -TERM -1; kill -CONT -1` and the like
+ */
+export const signalNamespace = async (box: Box, script: string, signal: AbortSignal): Promise<void> => {
+  if (!box.init?.inode) return
+  const { inode, pid, boot } = box.init
   const access = {
     kind: 'namespace',
     folder: box.folder,
@@ -40,7 +45,7 @@ const terminateNamespace = async (box: Box, inode: string, pid: number, boot: st
     machineID: '',
     bootID: boot,
   } as const
-  const child = spawnInNamespace(access, ['sh', '-c', 'kill -TERM -1; kill -CONT -1'], {
+  const child = spawnInNamespace(access, ['sh', '-c', script], {
     cwd: '/',
     env: { PATH: process.env['PATH'] },
     stdio: 'ignore',
@@ -52,7 +57,7 @@ const terminate = async (inspection: Inspection, table: ProcessTable, signal: Ab
   const { box } = inspection
   if (box.init?.inode) {
     try {
-      await terminateNamespace(box, box.init.inode, box.init.pid, box.init.boot, signal)
+      await signalNamespace(box, 'kill -TERM -1; kill -CONT -1', signal)
     } catch (error) {
       // It may have ended by itself; the look that follows tells. If not, KILL does what TERM could not.
       if (signal.aborted || !(error instanceof BoxUnreachableError || errorCode(error) !== undefined)) throw error
@@ -66,7 +71,7 @@ const terminate = async (inspection: Inspection, table: ProcessTable, signal: Ab
 }
 
 /** Returns when nobody but the clock is left, or the grace is over. */
-const grace = async (box: Box, graceMs: number, signal: AbortSignal): Promise<void> => {
+export const grace = async (box: Box, graceMs: number, signal: AbortSignal): Promise<void> => {
   const end = performance.now() + graceMs
   for (let wait = pollMs; ; wait = Math.min(wait * 2, slowPollMs)) {
     const table = await readWholeTable(signal)

@@ -151,6 +151,7 @@ export const enterScript = `#!/bin/sh
 _lh_folder=\${0%/*}
 # shellcheck disable=SC1091
 . "$_lh_folder/env"
+[ -z "$_lh_lease" ] || export LEASEHOLD_LEASE_ID="$_lh_lease"
 if [ -d "$_lh_folder/sessions" ]; then
   if [ -z "$_lh_door" ]; then
     export _lh_door=tagged
@@ -171,7 +172,7 @@ if [ -d "$_lh_folder/sessions" ]; then
   fi
   unset _lh_line _lh_boot
 fi
-unset _lh_folder
+unset _lh_folder _lh_lease
 
 # $1: what is wrong, $2: the exit status.
 refuse() {

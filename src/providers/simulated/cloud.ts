@@ -104,6 +104,12 @@ export interface Cloud {
   /** Moves the deadline; false when it does not run. */
   rearm(id: string, lifetimeMs: number): boolean
   stop(id: string): void
+  /** A holder leaves something on a machine that runs. @throws NotFoundError */
+  leave(id: string, item: string): void
+  /** What holders left on it. */
+  contents(id: string): string[]
+  /** Takes all of it away; false when it does not run. */
+  wipe(id: string): boolean
   addFault(fault: FaultSpec): Fault
   faults(): Fault[]
   clearFaults(): number
@@ -310,6 +316,23 @@ export const openCloud = (path: string, now: () => number = Date.now): Cloud => 
     stop: (id) =>
       call((at) => {
         database.run('update resources set stopped_at = ?, version = version + 1 where seq = ?', at, existing(id, at).seq)
+      }),
+    leave: (id, item) =>
+      call((at) => {
+        database.run('insert or replace into contents (machine, item) values (?, ?)', existing(id, at).seq, item)
+      }),
+    contents: (id) =>
+      call((at) =>
+        database
+          .all<{ item: string }>('select item from contents where machine = ? order by item', existing(id, at).seq)
+          .map((one) => one.item),
+      ),
+    wipe: (id) =>
+      call((at) => {
+        const found = byId(id, at)
+        if (found === undefined || found.ending_at !== null || found.stopped_at !== null) return false
+        database.run('delete from contents where machine = ?', found.seq)
+        return true
       }),
     addFault: (fault) => addFault(database, fault),
     faults: () => listFaults(database),

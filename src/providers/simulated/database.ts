@@ -59,7 +59,10 @@ export class Database {
     this.#handle = new DatabaseSync(path, { timeout: 5000 })
     try {
       useJournal(this.#handle)
-      this.transaction(() => this.#prepareFile())
+      this.transaction(() => {
+        this.#prepareFile()
+        this.#addContents()
+      })
     } catch (error) {
       this.#handle.close()
       throw error
@@ -81,6 +84,13 @@ export class Database {
     this.#handle.exec(schema)
     this.run('insert into account (id, requests) values (?, 0)', randomBytes(6).toString('hex'))
     this.#handle.exec(`pragma user_version = ${formatVersion}`)
+  }
+
+  /** What holders leave on machines; an account from before that had any gets the table. */
+  #addContents(): void {
+    this.#handle.exec(
+      'create table if not exists contents (machine integer not null, item text not null, primary key (machine, item)) without rowid',
+    )
   }
 
   transaction<T>(body: () => T): T {

@@ -41,7 +41,7 @@ export interface Fault extends Omit<FaultSpec, 'count'> {
 
 const onlyFor: Partial<Record<Effect, readonly Operation[]>> = {
   lag: ['create', 'list'],
-  ignore: ['delete'],
+  ignore: ['delete', 'wipe'],
   'fail-page': ['list'],
   'empty-page': ['list'],
   'repeat-page': ['list'],

@@ -21,6 +21,7 @@ import { inspectGroup, topologyOf } from './inspect.ts'
 import { findMachines, listResources, mayListCell } from './list.ts'
 import { createOpener } from './opener.ts'
 import { readResource, removeResource } from './read.ts'
+import { clearMachine, leftoversOf } from './wipe.ts'
 import { defaultLocations, isKind, kinds, ownerKind, providerName } from './words.ts'
 
 export interface SimulatedProviderOptions {
@@ -132,6 +133,24 @@ export const createSimulatedProvider = ({ dataFolder, now = Date.now, sleep = re
       const { client, scope } = open(given)
       if (resource.scope !== scope || !client.cloud.rearm(resource.immutableId, lifetimeSeconds * 1000))
         throw new Error(`the clock of ${resource.nativeId} can't be moved: the machine does not run`)
+    },
+    wipe: {
+      async clear(resource, given, wiping) {
+        try {
+          const { client, scope } = open(given)
+          return await clearMachine(client, scope, resource, wiping)
+        } catch (error) {
+          return { kind: 'failed', why: errorText(error) }
+        }
+      },
+      async leftovers(resource, given, { signal }) {
+        try {
+          const { client, scope } = open(given)
+          return await leftoversOf(client, scope, resource, signal)
+        } catch (error) {
+          return { kind: 'incomplete', why: errorText(error) }
+        }
+      },
     },
     manualRemoval: (resource) => `leasehold simulate remove ${resource.immutableId}`,
     access: (resource) => ({ kind: 'none', why: `${resource.nativeId} is a simulated machine: nothing runs on it, so no command can` }),

@@ -14,7 +14,7 @@ interface Named {
 }
 
 /** The identity as this cloud can have given it, or why it can't have. */
-const named = (resource: ResourceIdentity, scope: ScopeId): Named | string => {
+export const named = (resource: ResourceIdentity, scope: ScopeId): Named | string => {
   const { kind, location, nativeId, immutableId } = resource
   if (resource.scope !== scope) return `${nativeId} is of ${resource.scope}, and this is ${scope}`
   if (!isKind(kind) || parseId(nativeId)?.kind !== kind || nativeId !== immutableId)
@@ -23,7 +23,7 @@ const named = (resource: ResourceIdentity, scope: ScopeId): Named | string => {
 }
 
 /** An id stands for one resource for ever, so a fact that differs is a mistake or a lie. */
-const differs = (resource: ResourceIdentity, now: Resource): string | null => {
+export const differs = (resource: ResourceIdentity, now: Resource): string | null => {
   if (now.location !== resource.location) return `${now.id} is in ${now.location}, not in ${resource.location}`
   const token = resource.facts['clientToken']
   return token !== undefined && token !== now.clientToken ? `${now.id} was made by another request` : null

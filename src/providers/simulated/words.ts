@@ -37,7 +37,7 @@ export const states = {
 } as const
 export type State = keyof typeof states
 
-export const operations = ['create', 'list', 'get', 'delete'] as const
+export const operations = ['create', 'list', 'get', 'delete', 'wipe'] as const
 export type Operation = (typeof operations)[number]
 
 /** The permission that a call needs, as a denied one names it. */

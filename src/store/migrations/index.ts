@@ -14,6 +14,7 @@ import { fair } from './0009-fair.ts'
 import { continued } from './0010-continued.ts'
 import { budgets } from './0011-budgets.ts'
 import { retention } from './0012-retention.ts'
+import { fleets } from './0013-fleets.ts'
 
 export interface Migration {
   number: number
@@ -35,4 +36,5 @@ export const migrations: readonly Migration[] = [
   continued,
   budgets,
   retention,
+  fleets,
 ]

@@ -207,6 +207,7 @@ describe('a fault', () => {
       'list ignore',
       ...['lag', 'ignore', 'fail-page', 'empty-page', 'repeat-page'].map((effect) => `get ${effect}`),
       ...['lag', 'fail-page', 'empty-page', 'repeat-page'].map((effect) => `delete ${effect}`),
+      ...['lag', 'fail-page', 'empty-page', 'repeat-page'].map((effect) => `wipe ${effect}`),
     ])
     expect(faultProblem({ ...spec, operation: 'get', effect: 'slow', lengthMs: null })).toMatch(/needs its length/)
     expect(faultProblem({ ...spec, operation: 'get', effect: 'denied', lengthMs: 5 })).toMatch(/has no length/)

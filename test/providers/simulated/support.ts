@@ -126,6 +126,10 @@ export const simulatedWorld = async (config: Record<string, unknown>): Promise<C
       return async () => void cloud.clearFaults()
     },
     touch: async (resource) => cloud.setTags(resource.nativeId, { ...cloud.get(resource.nativeId)?.tags, touched: 'yes' }),
+    leave: async (resource) => {
+      cloud.leave(resource.nativeId, 'process 4711')
+      cloud.leave(resource.nativeId, 'home/secret.txt')
+    },
     hideTags: async (resource) => cloud.setTags(resource.nativeId, null),
   }
 }

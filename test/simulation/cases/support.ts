@@ -157,7 +157,7 @@ export const openCases = (): Cases => {
     }
     const wakeAll = (): void => {
       for (const engine of engines)
-        for (const name of ['provision', 'expire', 'remove', 'sweep'] as const) engine.context.signals.wake(name)
+        for (const name of ['provision', 'expire', 'remove', 'sweep', 'fleet'] as const) engine.context.signals.wake(name)
     }
     /** Until the pipelines have done what was due, or hang in a call: a clock that runs ahead of them would prove nothing about times. */
     const settled = async (): Promise<void> => {

@@ -1,10 +1,11 @@
 /**
- * A process that removes, step by step, and can be killed or stalled at any of its steps. A step is a transaction, or a call to the provider. Killed *at* a step,
+ * A process that removes or wipes, step by step, and can be killed or stalled at any of its steps. A step is a transaction, or a call to the provider. Killed *at* a step,
  * it never learns that the step has happened, and nothing that it asks for afterwards happens. Stalled before a step, its request is on its way; after it, the
  * answer is.
  */
 import type { Engine } from '../../../src/engine/engine.ts'
-import { lockMs } from '../../../src/engine/pipeline.ts'
+import { lockMs, type Held } from '../../../src/engine/pipeline.ts'
+import { provisionPipeline } from '../../../src/engine/provision.ts'
 import { removePipeline } from '../../../src/engine/remove.ts'
 import type { Provider, RemoveOutcome } from '../../../src/providers/contract.ts'
 import { lockDue } from '../../../src/store/due.ts'
@@ -35,7 +36,13 @@ export interface Process {
 
 class Killed extends Error {}
 
-export const startProcess = async (one: Case, real: Provider, fate: Fate): Promise<Process> => {
+const works = {
+  removals: removePipeline,
+  instances: provisionPipeline,
+}
+
+/** @param table the queue that it works on */
+export const startProcess = async (one: Case, real: Provider, fate: Fate, table: keyof typeof works = 'removals'): Promise<Process> => {
   const resumed = gate()
   const struck = { dead: false, stands: false, resumed: false }
   const steps: string[] = []
@@ -74,7 +81,13 @@ export const startProcess = async (one: Case, real: Provider, fate: Fate): Promi
     write: (body) => step('write', () => one.store.write(body)),
   }
   const removes: Process['removes'] = []
-  const methods: Pick<Provider, 'read' | 'remove'> & Pick<Required<Provider>, 'inspect'> = {
+  const { wipe, rearm } = real as Required<Pick<Provider, 'wipe' | 'rearm'>>
+  const methods: Pick<Provider, 'read' | 'remove'> & Pick<Required<Provider>, 'inspect' | 'wipe' | 'rearm'> = {
+    wipe: {
+      clear: (resource, config, context) => step('clear', () => wipe.clear(resource, config, context)),
+      leftovers: (resource, config, context) => step('leftovers', () => wipe.leftovers(resource, config, context)),
+    },
+    rearm: (resource, seconds, config, context) => step('rearm', () => rearm(resource, seconds, config, context)),
     read: (resource, config, context) => step(`read ${resource.kind}`, () => real.read(resource, config, context)),
     remove: (resource, config, context) =>
       step(`remove ${resource.kind}`, async () => {
@@ -88,7 +101,7 @@ export const startProcess = async (one: Case, real: Provider, fate: Fate): Promi
   }
   const provider = Object.defineProperties(Object.create(real) as Provider, Object.getOwnPropertyDescriptors(methods))
   const engine = await createEngine({ store, providers: [provider], log: silentLog, version: 'test', watchClocks: false })
-  const pipeline = removePipeline(engine.context)
+  const pipeline = works[table](engine.context)
   const begun: Promise<unknown>[] = []
   return {
     engine,
@@ -98,14 +111,14 @@ export const startProcess = async (one: Case, real: Provider, fate: Fate): Promi
     isStruck: () => struck.dead || (struck.stands && !struck.resumed),
     resume: () => resumed.open(),
     async pass() {
-      const locked = await one.store.write((tx) => lockDue(tx, 'removals', engine.context.replicaId, 10, lockMs))
+      const locked = await one.store.write((tx) => lockDue(tx, table, engine.context.replicaId, 10, lockMs))
       counting = true
-      // Never told that it lost its lock: the worst that a process that stood still can be.
-      const work = Promise.all(locked.map((lock) => pipeline.process({ ...lock, signal: new AbortController().signal }))).catch(
-        (error: unknown) => {
-          if (!(error instanceof Killed)) throw error
-        },
-      )
+      // Never told that it lost its lock: the worst that a process that stood still can be. Its own clock went on all the while.
+      const own = table === 'removals' ? {} : { standsUntil: { get: () => (struck.stands ? 0 : Number.POSITIVE_INFINITY) } }
+      const held = locked.map((lock): Held => Object.defineProperties({ ...lock, signal: new AbortController().signal }, own))
+      const work = Promise.all(held.map((lock) => pipeline.process(lock))).catch((error: unknown) => {
+        if (!(error instanceof Killed)) throw error
+      })
       begun.push(work)
       const stands = async (): Promise<void> => {
         while (!struck.dead && !struck.stands) await new Promise((resolve) => setImmediate(resolve))
