@@ -2,6 +2,7 @@
 import type { Log } from '../../../src/engine/context.ts'
 import { createEngine, type Engine } from '../../../src/engine/engine.ts'
 import { createHeartbeat } from '../../../src/engine/leases/index.ts'
+import type { LimitPolicy } from '../../../src/model/limits.ts'
 import type { SweepSettings } from '../../../src/model/sweep-settings.ts'
 import type { Provider } from '../../../src/providers/contract.ts'
 import type { Store } from '../../../src/store/store.ts'
@@ -17,6 +18,8 @@ export interface Mutant {
   store?: (store: Store) => Store
   provider?: (provider: Provider) => Provider
   monotonic?: 'runs' | 'stands'
+  /** What it bounds itself by, instead of what was set. */
+  limits?: LimitPolicy
 }
 
 export interface Up {
@@ -52,14 +55,12 @@ export interface Setting {
   watch: Watch
   chance: Chance
   sweeps: (provider: string) => SweepSettings
+  limits: LimitPolicy
   mutant: Mutant
   log: Log
 }
 
-/** No orphan of a small world waits for a limit: those have worlds of their own. */
-const limits = { perSweep: 100, sharePercent: 100, perDay: 10_000 }
-
-export const makeCrew = ({ database, universe, cloud, watch, chance, sweeps, mutant, log }: Setting): Crew => {
+export const makeCrew = ({ database, universe, cloud, watch, chance, sweeps, limits, mutant, log }: Setting): Crew => {
   const members: Member[] = []
   const living = (): Member[] => members.filter((one) => !one.life.dead)
   const begin = async (member: Member): Promise<void> => {
@@ -71,7 +72,7 @@ export const makeCrew = ({ database, universe, cloud, watch, chance, sweeps, mut
       version: 'test',
       watchClocks: false,
       sweepSettings: sweeps,
-      limits,
+      limits: mutant.limits ?? limits,
     })
     member.store.who = engine.context.replicaId
     await engine.start()

@@ -129,6 +129,8 @@ export const mutants: readonly Named[] = [
     who: 'does not ask for freezes',
     mutant: { store: between(async (query, go) => (/^select .* from "freezes"/.test(query.sql) ? nothing : go(query))) },
   },
+  { breaks: 'I8', who: 'knows no limits', mutant: { limits: { perSweep: 100, sharePercent: 100, perDay: 10_000 } } },
+  { breaks: 'I10', who: 'does not look at keep labels', mutant: { provider: unlabelled } },
   {
     breaks: 'leak',
     who: 'takes a lost answer for a refusal',
@@ -145,6 +147,22 @@ export const mutants: readonly Named[] = [
     },
   },
 ]
+
+const bare = <R extends FoundResource | ListedResource>(one: R): R => ({ ...one, labels: {} })
+
+function unlabelled(provider: Provider): Provider {
+  return {
+    ...provider,
+    read: async (resource, config, context) => {
+      const read = await provider.read(resource, config, context)
+      return read.kind === 'present' ? { ...read, found: bare(read.found) } : read
+    },
+    async *list(locations, config, context) {
+      for await (const item of provider.list!(locations, config, context))
+        yield item.type === 'page' ? { ...item, resources: item.resources.map(bare) } : item
+    },
+  }
+}
 
 function trusting(provider: Provider): Provider {
   return {

@@ -30,7 +30,7 @@ export const playPart = (part: number, parts: number): void => {
     return
   }
   const each = Math.ceil(worlds / parts)
-  describe(`engines that die and stand still, a cloud that lies (I1, I2, I3, I4, I6, I7, I9, I10; no leak), part ${part + 1} of ${parts}`, () => {
+  describe(`engines that die and stand still, a cloud that lies (I1, I2, I3, I4, I6, I7, I8, I9, I10; no leak), part ${part + 1} of ${parts}`, () => {
     it(`hold in ${each} worlds`, { timeout: 60_000 + each * patienceMs }, async () => {
       const totals: Record<string, number> = {}
       for (let seed = 1 + part * each; seed <= (part + 1) * each; seed++) {
@@ -41,6 +41,9 @@ export const playPart = (part: number, parts: number): void => {
       // Nothing above is true for want of cases.
       for (const what of ['created', 'kills', 'stalls', 'holds', 'meddled', 'removed', 'swept', 'mode off', 'mode report', 'mode delete'])
         expect(totals[what] ?? 0, what).toBeGreaterThan(each / 20)
+      for (const what of ['kept', 'abandoned', 'bounded', 'found']) expect(totals[what] ?? 0, what).toBeGreaterThan(each / 10)
+      // They need an orphan past its quarantine, in a cloud that lies.
+      for (const what of ['planned', 'approved']) expect(totals[what] ?? 0, what).toBeGreaterThan(each / 100)
     })
   })
 }

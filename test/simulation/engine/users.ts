@@ -21,6 +21,8 @@ export interface Stage {
 
 export interface Users {
   act(): Promise<void>
+  /** So many more leases. */
+  create(count: number): void
   /** Everybody gives up what they have. */
   releaseAll(): void
 }
@@ -149,6 +151,13 @@ export const makeUsers = ({ chance, cloud, crew, settings, unswept, wait, count 
   }
   return {
     act,
+    create(many) {
+      for (let left = many; left > 0; left--) {
+        const made = fresh()
+        inputs.push(made)
+        create(made)
+      }
+    },
     releaseAll() {
       for (const { leaseID } of inputs) ask(({ engine }) => releaseLease(engine.context, root, leaseID, { delete: true }))
     },

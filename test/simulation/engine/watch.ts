@@ -4,6 +4,7 @@
  */
 import type { CreateRequest, Provider, ResourceIdentity } from '../../../src/providers/contract.ts'
 import { heldBy, resourceKey, type HoldFacts } from '../../../src/model/removal.ts'
+import { keepLabel } from '../../../src/model/keep.ts'
 import type { LyingCloud } from './cloud.ts'
 import type { Violation, WorldDatabase } from './database.ts'
 import type { Life } from './life.ts'
@@ -13,6 +14,8 @@ export interface Watch {
   violations: Violation[]
   /** The provider as one engine has it: its calls are steps of that engine's life. */
   guard(provider: Provider, life: Life, who: () => string): Provider
+  /** Looks at what sweeps have begun so far: none more than so many, but for what was approved, and of that nothing else (I8). */
+  bounded(perSweep: number): void
   /** Refs that a create was ever called for. */
   refs: Set<string>
 }
@@ -38,6 +41,14 @@ const intentsOf = `select at, removal_id as removal, json_extract(body, '$.fence
   json_extract(body, '$.cause') as cause from audit a
   where kind = 'intent' and json_extract(body, '$.identity.immutableId') = ?
   and not exists (select 1 from audit o where o.kind = 'outcome' and o.intent_id = a.id) order by id desc`
+
+const found = (path: string): string => `json_extract(r.evidence, '$.found.${path}')`
+const approved = `exists (select 1 from plans p where p.id = ${found('plan.id')} and p.approved_at is not null)`
+const begunOf = `select ${found('sweep')} as sweep, count(*) as begun from removals r where ${found('sweep')} is not null and not ${approved}
+  group by sweep`
+const notOfPlan = `select ${found('plan.id')} as plan, r.ref from removals r where ${approved} and not exists (
+  select 1 from plans p, json_each(p.entries) e where p.id = ${found('plan.id')}
+  and json_extract(e.value, '$.ref') = r.ref and json_extract(e.value, '$.fingerprint') = ${found('fingerprint')})`
 
 export const openWatch = (database: WorldDatabase, cloud: LyingCloud, now: () => number): Watch => {
   const violations: Violation[] = []
@@ -70,6 +81,9 @@ export const openWatch = (database: WorldDatabase, cloud: LyingCloud, now: () =>
       .map((row) => ({ id: row.id, targetType: row.type, targetId: row.target })),
     frozen: database.rows<{ scope: string }>('select scope from freezes where created_at < ?', before).map((row) => row.scope),
   })
+
+  const wasFound = (immutableId: string): boolean =>
+    database.rows<IntentRow>(intentsOf, immutableId)[0]?.cause.startsWith('orphan.') === true
 
   const beforeRemove = (resource: ResourceIdentity, who: string): void => {
     const { immutableId, nativeId } = resource
@@ -109,7 +123,16 @@ export const openWatch = (database: WorldDatabase, cloud: LyingCloud, now: () =>
     if (retained) says('I10', `${nativeId} is removed, and lease ${retained.id} retains it`)
   }
 
+  const bounded = (perSweep: number): void => {
+    for (const { sweep, begun } of database.rows<{ sweep: string; begun: number }>(begunOf))
+      if (begun > perSweep) says('I8', `sweep ${sweep} began ${begun} removals, and its limit is ${perSweep}`)
+    for (const { plan, ref } of database.rows<{ plan: string; ref: string }>(notOfPlan))
+      says('I8', `plan ${plan} was approved, and began ${ref}, which is not in it as it was found then`)
+  }
+
   const guard = (provider: Provider, life: Life, who: () => string): Provider => {
+    /** What this engine was shown last: does somebody protect it, or could that not be read? */
+    const kept = new Map<string, boolean>()
     const call = async <T>(check: () => void, make: () => Promise<T>): Promise<T> => {
       // Whoever stands still right before a call is found out at the call itself: that is no place to stall, only one to die.
       await life.beforeCall()
@@ -136,10 +159,19 @@ export const openWatch = (database: WorldDatabase, cloud: LyingCloud, now: () =>
           () => provider.create(request, context),
         ),
       find: (ref, config, context) => call(nothing, () => provider.find(ref, config, context)),
-      read: (resource, config, context) => call(nothing, () => provider.read(resource, config, context)),
+      read: (resource, config, context) =>
+        call(nothing, async () => {
+          const read = await provider.read(resource, config, context)
+          if (read.kind === 'present') kept.set(resource.immutableId, read.found.labels == null || keepLabel(read.found.labels) !== null)
+          return read
+        }),
       remove: (resource, config, context) =>
         call(
-          () => beforeRemove(resource, who()),
+          () => {
+            beforeRemove(resource, who())
+            if (kept.get(resource.immutableId) === true && wasFound(resource.immutableId))
+              says('I10', `${resource.nativeId} is removed on the word of a sweep, and its last read showed a keep label`)
+          },
           () => provider.remove(resource, config, context),
         ),
     }
@@ -156,5 +188,5 @@ export const openWatch = (database: WorldDatabase, cloud: LyingCloud, now: () =>
     }
     return { ...provider, ...methods, list }
   }
-  return { violations, guard, refs }
+  return { violations, guard, bounded, refs }
 }

@@ -13,10 +13,13 @@ import { nextDueAt, type Violation, type WorldDatabase } from './database.ts'
 import { judgeEnd } from './end.ts'
 import { chanceOf, type Chance } from './random.ts'
 import { openUniverse, type Universe } from './universe.ts'
+import { makePeople } from './people.ts'
 import { makeUsers } from './users.ts'
 import { openWatch, type Watch } from './watch.ts'
 
 const t0 = Date.UTC(2026, 5, 1, 12)
+/** No orphan of a small world waits for them. */
+const ample = { perSweep: 100, sharePercent: 100, perDay: 10_000 }
 /** Between two things that happen: less than anything waits for, more than a batch is gathered. */
 const momentMs = 20
 /** Locks are renewed more often than they end, unless a process stands still. */
@@ -67,7 +70,11 @@ export const playWorld = async (database: WorldDatabase, seed: number, mutant: M
   const nature = natureOf(chance)
   const cloud = lyingCloud(chanceOf(seed ^ 0xc10d), mode === 'off' ? unsweptNature(nature) : nature, now)
   const watch = openWatch(database, cloud, now)
-  const crew = makeCrew({ database, universe, cloud, watch, chance, sweeps: sweepsAs(settings), mutant, log })
+  const more = chanceOf(seed ^ 0x9e0b)
+  const limits = { ...ample, perSweep: more.of([ample.perSweep, ample.perSweep, 1, 2]) }
+  const bounded = limits.perSweep < ample.perSweep
+  const reviewed = mode === 'delete' && more.chance(50)
+  const crew = makeCrew({ database, universe, cloud, watch, chance, sweeps: sweepsAs(settings), limits, mutant, log })
 
   const wait = async (ms: number, asleep: boolean): Promise<void> => {
     for (let left = ms; left > 0;) {
@@ -78,11 +85,41 @@ export const playWorld = async (database: WorldDatabase, seed: number, mutant: M
       left -= step
     }
   }
+  const people = makePeople({ chance: more, cloud, crew, database, now, unswept: mode === 'off', count })
   const users = makeUsers({ chance, cloud, crew, settings, unswept: mode === 'off', wait, count })
+
+  /** What was lost is found, stands its quarantine, and is looked through, while everything lies on. */
+  const lookThrough = async (): Promise<void> => {
+    settings.mode = mode
+    if (crew.living().length === 0) await crew.start()
+    await universe.leap(momentMs)
+    for (const life of crew.living()) life.resume()
+    crew.ask(
+      ({ engine }) => removeFreeze(engine.context, root, '*'),
+      () => {},
+    )
+    for (const { id } of database.rows<{ id: string }>('select id from holds where removed_at is null'))
+      crew.ask(
+        ({ engine }) => removeHold(engine.context, root, id),
+        () => {},
+      )
+    users.create(3 + more.pick(2))
+    await wait(10_000, false)
+    people.abandon()
+    await wait(more.of([130, 200, 260]) * 1_000, false)
+    for (let left = 4 + more.pick(3); left > 0; left--) {
+      people.review()
+      await universe.drain()
+      await wait(more.of([1, 10, 70]) * 1_000, false)
+    }
+  }
 
   const calmDown = async (): Promise<void> => {
     cloud.calm()
     settings.mode = mode
+    watch.bounded(limits.perSweep)
+    // What waits for an approval that nobody gives would wait for ever.
+    limits.perSweep = ample.perSweep
     for (const life of crew.living()) life.resume()
     if (crew.living().length === 0) await crew.start()
     await universe.leap(momentMs)
@@ -110,25 +147,27 @@ export const playWorld = async (database: WorldDatabase, seed: number, mutant: M
       t0,
     )
     await crew.start()
-    for (let left = 12 + chance.pick(24); left > 0 && watch.violations.length === 0; left--) {
+    for (let left = (reviewed ? 8 : 12) + chance.pick(reviewed ? 16 : 24); left > 0 && watch.violations.length === 0; left--) {
       await users.act()
+      people.meanwhile()
       await universe.drain()
       await universe.leap(momentMs)
       count('kills', crew.bury())
       if (crew.living().length === 0 && chance.chance(70)) await crew.start()
     }
     if (watch.violations.length === 0) {
+      if (reviewed) await lookThrough()
       await calmDown()
       await judgeEnd({ database, universe, cloud, watch, settings, startedAt: t0, now })
     }
-    const [rows] = database.rows<{ swept: number; removed: number }>(
-      "select (select count(*) from sweeps) as swept, (select count(*) from audit where kind = 'intent') as removed",
+    const [rows] = database.rows<{ swept: number; removed: number; found: number }>(
+      "select (select count(*) from sweeps) as swept, (select count(*) from audit where kind = 'intent') as removed, (select count(*) from removals where cause like 'orphan.%') as found",
     )
     const story = database.rows<{ at: number; code: string }>('select at, code from events order by at, rowid')
     return {
       seed,
       violations: [...watch.violations, ...database.violations()],
-      counts: { ...counts, ...rows, stalls: crew.stalls(), [`mode ${mode}`]: 1 },
+      counts: { ...counts, ...rows, stalls: crew.stalls(), [`mode ${mode}`]: 1, bounded: bounded ? 1 : 0 },
       story: story.map(({ at, code }) => `+${at - t0} ${code}`),
     }
   } finally {
