@@ -21,7 +21,7 @@ const told = (target: string): string =>
 const openRows = `select
   (select count(*) from instances i where (state in ('pending', 'provisioning') or (state = 'terminating' and gave_up_at is null)) and not (${told('i')})) as instances,
   (select count(*) from removals r where state not in ('gone', 'gave-up', 'closed') and not (${told('r')})) as removals,
-  (select count(*) from findings where state = 'open' and code = 'orphan') as orphans`
+  (select count(*) from findings o where state = 'open' and code = 'orphan' and not (${told('o')})) as orphans`
 const sweepsEnded =
   "select count(*) as all_, coalesce(sum(outcome = 'clean'), 0) as clean from sweeps where started_at > max(?, coalesce((select max(changed_at) from instances), 0)) + ?"
 
@@ -123,7 +123,7 @@ export const judgeEnd = async (world: World): Promise<void> => {
       `select id, state from instances i where (state in ('pending', 'provisioning') or (state = 'terminating' and gave_up_at is null)) and not (${told('i')}) limit 1`,
     )[0]
     const orphan = database.rows<{ id: string; message: string }>(
-      "select target_id as id, message from findings where state = 'open' and code = 'orphan' limit 1",
+      `select target_id as id, message from findings o where state = 'open' and code = 'orphan' and not (${told('o')}) limit 1`,
     )[0]
     if (stuck) says('rest', `removal ${stuck.id} is ${stuck.state}: ${stuck.error}`)
     else if (waiting) says('rest', `instance ${waiting.id} is ${waiting.state}`)
