@@ -40,8 +40,8 @@ const samples: { [C in EventCode]: readonly [EventPayload<C>, ...EventPayload<C>
   'removal.acknowledgement-lapsed': [{ missing: 'nic n-0000001b', by: 'ann' }],
   'removal.overtaken': [{ cloudId: 'i-0000002a' }],
   'removal.closed': [
-    { reason: 'the account is gone', left: ['disk d-0000001c in sim-a'] },
-    { reason: 'the account is gone', left: [] },
+    { reason: 'the account is gone', left: 'disk d-0000001c in sim-a' },
+    { reason: 'the account is gone', left: 'nobody knows what' },
   ],
   'removal.dropped': [{ why: 'its labels or tags have changed' }],
   'removal.needs-person': [{ error: 'no identity was recorded, and its look-up finds nothing' }],

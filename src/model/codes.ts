@@ -88,10 +88,9 @@ export const eventCodes = {
     'warning',
     (p) => `Removal proves nothing of ${p.cloudId}, which its attempt recorded meanwhile: that is taken back by a removal of its own`,
   ),
-  'removal.closed': entry<{ reason: string; left: readonly string[] }>(
+  'removal.closed': entry<{ reason: string; left: string }>(
     'warning',
-    (p) =>
-      `Removal closed by a person, nothing is proved: ${p.reason}; left behind: ${p.left.length === 0 ? 'nobody knows what' : p.left.join(', ')}`,
+    (p) => `Removal closed by a person, nothing is proved: ${p.reason}; left behind: ${p.left}`,
   ),
   'removal.dropped': entry<{ why: string }>('warning', (p) => `Removal dropped, to be judged afresh: ${p.why}`),
   'removal.needs-person': entry<{ error: string }>('error', (p) => `Removal stopped until a person decides: ${p.error}`),

@@ -206,7 +206,7 @@ export const closeRemoval = (
         .where('id', '=', lease.id)
         .execute()
     const left = leftOf(removal, await attemptById(tx, removal.attempt_id))
-    const payload = { reason, left: left.map(leftText) }
+    const payload = { reason, left: left.length === 0 ? 'nobody knows what' : left.map(leftText).join(', ') }
     await appendEvents(tx, [event(tx, 'removal.closed', payload, { project: removal.project, actor: actor.name, targets })])
     return {
       action: 'close-removal',

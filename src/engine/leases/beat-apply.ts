@@ -87,7 +87,8 @@ export const applyToKnown = async (
   for (const beat of beats) {
     const before = touched.get(beat.id)?.before ?? known(beat.id)
     // An end that may come earlier than the due time is no matter for here, nor is a no, which must not rest on what may be out of date.
-    if (!before || beat.idleTimeoutSeconds != null || before.last_touched_at > tx.now || isExpired(before.expires_at, tx.now)) continue
+    if (!before || before.due_at === null || beat.idleTimeoutSeconds != null) continue
+    if (before.last_touched_at > tx.now || isExpired(before.expires_at, tx.now)) continue
     const verdict = judge(beat, before, false, tx.now)
     if (verdict instanceof LeaseholdError) continue
     touched.set(beat.id, { before, after: touch(before, verdict, tx.now) })
@@ -104,6 +105,8 @@ export const applyToKnown = async (
       ['expires_at', 'bigint'],
       ['idle_seconds', 'bigint'],
       ['ttl_seconds', 'bigint'],
+      // The pipeline moves it when it locks the row, and takes it away when it has opened a removal: which ends the lease later, and changes nothing else here.
+      ['due_at', 'bigint'],
     ],
     // In the order of their ids: two that write the same leases never wait for each other.
     [...touched.values()]
@@ -119,6 +122,7 @@ export const applyToKnown = async (
         before.expires_at,
         before.idle_seconds,
         before.ttl_seconds,
+        before.due_at,
       ]),
   )
   const answers = new Map<Beat, LeaseRow>()
