@@ -86,7 +86,7 @@ eachStore('leases over HTTP', (open) => {
     bench = await makeBench(await open(), { start: false })
     for (const [input, message] of [
       [{ backend: 'moon' }, 'backend: project "default" has no backend "moon"; there is local'],
-      [{ project: 'moon' }, 'project: no project "moon" is known here; there is default'],
+      [{ project: 'moon' }, 'project: no project "moon" is known here; there is default, other'],
     ] as const) {
       const { status, body } = await bench.call('POST', '/v1/leases', input)
       expect({ status, error: body['error'], message: body['message'] }).toEqual({ status: 400, error: 'bad_request', message })
