@@ -147,7 +147,7 @@ describe('leasehold simulate', () => {
     [['fault', 'add', '--op', 'list', '--effect', 'slow'], /--for DURATION/],
     [['fault', 'add', '--op', 'list', '--effect', 'slow', '--for', '5'], /no unit/],
     [['fault', 'add', '--op', 'list', '--effect', 'denied', '--for', '5s'], /has no length/],
-    [['fault', 'add', '--op', 'get', '--effect', 'ignore'], /ignore is for delete, not for get/],
+    [['fault', 'add', '--op', 'get', '--effect', 'ignore'], /ignore is for delete and wipe, not for get/],
     [['fault', 'add', '--op', 'get', '--effect', 'denied', '--page', '1'], /only a list has pages/],
     [['fault', 'add', '--op', 'list', '--effect', 'denied', '--count', '0'], /at least 1/],
     [['fault', 'add', '--op', 'list', '--effect', 'denied', '--kind', 'box'], /--kind must be one of/],
