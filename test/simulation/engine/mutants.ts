@@ -146,6 +146,22 @@ export const mutants: readonly Named[] = [
       }),
     },
   },
+  {
+    breaks: 'I8',
+    who: 'takes a plan that waits for one that was approved',
+    from: 90,
+    mutant: {
+      store: between(async (query, go) => {
+        if (!/^select .* from "plans" where .*"state" = /.test(query.sql)) return go(query)
+        const waiting = await go({ ...query, parameters: query.parameters.map((one) => (one === 'approved' ? 'waiting' : one)) })
+        const rows = (waiting.rows as { made_at: number; approved_at: number | null }[]).map((row) => ({
+          ...row,
+          approved_at: row.approved_at ?? row.made_at,
+        }))
+        return { ...waiting, rows: rows as never[] }
+      }),
+    },
+  },
 ]
 
 const bare = <R extends FoundResource | ListedResource>(one: R): R => ({ ...one, labels: {} })
