@@ -12,6 +12,7 @@ const codes: readonly FindingCode[] = [
   'orphan',
   'contradiction',
   'protected',
+  'left-behind',
   'missing',
   'not-seen',
   'malformed-ref',

@@ -27,6 +27,9 @@ export interface FoundEvidence {
   facts: readonly { fact: string; source: FactSource; at: number | null }[]
 }
 
+/** Who acts where no person does; nobody else can be called so. */
+export const systemActor = 'system'
+
 export interface RemovalEvidence {
   /** A token's name; `system`: a clock, a sweep, or what a crash left. */
   orderedBy: string
