@@ -38,7 +38,9 @@ export const defineCreate = (command: Command, cli: Cli): void => {
         signal: interrupts.abortOnNext(),
       })
       cli.show(flags, leaseToken === null ? lease : { ...lease, leaseToken }, () => describeLease(cli, lease))
-      if (!flags.json) cli.say(`use it with "leasehold run --id ${lease.slug} -- COMMAND", end it with "leasehold stop ${lease.slug}"`)
+      // Nothing runs in a simulated machine.
+      const use = lease.provider === 'simulated' ? '' : `use it with "leasehold run --id ${lease.slug} -- COMMAND", `
+      if (!flags.json) cli.say(`${use}end it with "leasehold stop ${lease.slug}"`)
     } catch (error) {
       if (!(error instanceof Interrupted)) throw error
       cli.exitCode = signalStatus(error.signal)
