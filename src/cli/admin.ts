@@ -8,6 +8,7 @@ import { segment } from './support/http.ts'
 import { defineList } from './support/lease-actions.ts'
 import { describeLease } from './support/lease-text.ts'
 import { examples, wholeNumber, withConnection, withJson } from './support/options.ts'
+import { emptyText } from './support/report-options.ts'
 import { relative, stateStyle } from './support/text.ts'
 
 export const define = (command: Command, cli: Cli): void => {
@@ -45,15 +46,16 @@ const defineAudit = (command: Command, cli: Cli): void => {
       throw usageError(`--state must be one of ${leaseStates.join(', ')}`)
     const { project, ...rest } = flags
     const { client } = await cli.session(rest)
-    const query = {
+    const filter = {
       state,
-      provider: flags['provider'] as string,
-      owner: flags['owner'] as string,
-      project: project as string,
-      limit: flags['limit'] as number,
+      provider: flags['provider'] as string | undefined,
+      owner: flags['owner'] as string | undefined,
+      project: project as string | undefined,
     }
     // Each row is looked up at its provider.
-    const { audits } = await client.get<{ audits: AuditRow[] }>('/v1/admin/lease-audit', { query, deadlineMs: 300_000 })
+    const read = async (query: Record<string, string | number | undefined>): Promise<AuditRow[]> =>
+      (await client.get<{ audits: AuditRow[] }>('/v1/admin/lease-audit', { query, deadlineMs: 300_000 })).audits
+    const audits = await read({ ...filter, limit: flags['limit'] as number | undefined })
     const now = cli.io.now()
     cli.list(
       flags,
@@ -73,7 +75,13 @@ const defineAudit = (command: Command, cli: Cli): void => {
         { title: 'RETRY', cell: (row) => relative(row.cleanupRetryAt, now) },
         { title: 'MESSAGE', cell: (row) => row.message ?? row.cleanupError },
       ],
-      'no lease owes anything',
+      await emptyText(
+        flags,
+        audits,
+        filter,
+        { none: 'no lease owes anything', one: 'lease that owes something', many: 'leases that owe something' },
+        (limit) => read({ limit }),
+      ),
     )
     const live = audit(flags, audits)
     if (live !== null && live > 0) throw new CliError(`${live} of ${audits.length} resources are there or could not be looked at`)

@@ -25,5 +25,6 @@ export const define = (command: Command, cli: Cli): void => {
     const { client } = await cli.session(flags)
     const plan = await approve(client, hash, flags['reason'] as string | undefined)
     cli.show(flags, plan, () => approvedText(plan))
+    if (plan.warning !== undefined) cli.warn(plan.warning)
   })
 }

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { counted } from '../lib/counted.ts'
 import { parsePoint, pointText } from '../model/audit-chain.ts'
+import { shortPlanId } from '../model/limits.ts'
 import type { AuditDanglingView, AuditRecordView, AuditVerificationView } from '../model/wire-audit.ts'
 import { act, type Cli } from './support/cli.ts'
 import { CliError, usageError } from './support/errors.ts'
@@ -126,6 +127,15 @@ const textIn = (body: Record<string, unknown>, ...names: string[]): string | nul
 const inner = (body: Record<string, unknown>, name: string): Record<string, unknown> =>
   typeof body[name] === 'object' && body[name] !== null ? (body[name] as Record<string, unknown>) : {}
 
+/** A plan by its short id, as everywhere; of a hold what it was on. */
+const onWhat = (body: Record<string, unknown>): string => {
+  const plan = textIn(body, 'plan')
+  if (plan !== null) return ` ${shortPlanId(plan)}`
+  const [hold, type, id] = [textIn(body, 'hold'), textIn(body, 'targetType'), textIn(body, 'targetID')]
+  if (hold !== null && id !== null) return ` ${hold} on ${type ?? 'target'} ${id}`
+  return ''
+}
+
 /** One line on what a record says. */
 const gist = ({ kind, body }: AuditRecordView): string => {
   switch (kind) {
@@ -136,7 +146,9 @@ const gist = ({ kind, body }: AuditRecordView): string => {
     case 'proof':
       return `${textIn(inner(body, 'absent'), 'nativeId') ?? 'it'} is absent: ${textIn(body, 'proof') ?? 'no proof given'}`
     case 'operator':
-      return [textIn(body, 'action') ?? 'did something', textIn(body, 'reason')].filter((one) => one !== null).join(': ')
+      return [`${textIn(body, 'action') ?? 'did something'}${onWhat(body)}`, textIn(body, 'reason')]
+        .filter((one) => one !== null && one !== '')
+        .join(': ')
   }
 }
 

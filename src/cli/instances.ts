@@ -4,7 +4,7 @@ import type { InstanceView } from '../model/wire.ts'
 import { act, type Cli } from './support/cli.ts'
 import { segment } from './support/http.ts'
 import { examples, wholeNumber, withConnection, withJson } from './support/options.ts'
-import { reportQuery, sayUnknown, unknownColumn, withReportFilters } from './support/report-options.ts'
+import { emptyText, reportQuery, sayUnknown, unknownColumn, withReportFilters } from './support/report-options.ts'
 import { relative, stateStyle } from './support/text.ts'
 
 export const define = (command: Command, cli: Cli): void => {
@@ -29,8 +29,10 @@ export const define = (command: Command, cli: Cli): void => {
       cli.show(flags, instance, () => describe(cli, instance))
       return
     }
-    const query = { ...reportQuery(flags), state: flags['state'] as string, limit: flags['limit'] as number }
-    const { instances } = await client.get<{ instances: InstanceView[] }>('/v1/instances', { query })
+    const filter = { ...reportQuery(flags), state: flags['state'] as string | undefined }
+    const read = async (query: Record<string, string | number | undefined>): Promise<InstanceView[]> =>
+      (await client.get<{ instances: InstanceView[] }>('/v1/instances', { query })).instances
+    const instances = await read({ ...filter, limit: flags['limit'] as number | undefined })
     const now = cli.io.now()
     cli.list(
       flags,
@@ -53,7 +55,7 @@ export const define = (command: Command, cli: Cli): void => {
         { title: 'CHANGED', cell: (one) => relative(one.changedAt, now) },
         ...unknownColumn(instances),
       ],
-      'no instances',
+      await emptyText(flags, instances, filter, { none: 'no instances', one: 'instance' }, (limit) => read({ limit })),
     )
     sayUnknown(cli, instances)
   })

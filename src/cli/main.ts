@@ -3,8 +3,9 @@
  * asked for, so that `--help` answers at once.
  */
 import { Command, CommanderError } from 'commander'
+import { nearest } from '../lib/nearest.ts'
 import { createCli, type Cli, type CommandModule } from './support/cli.ts'
-import { CliError, exitCodes, messageOf } from './support/errors.ts'
+import { CliError, exitCodes, messageOf, usageError } from './support/errors.ts'
 import { processIo, type Io } from './support/io.ts'
 import { withConnection } from './support/options.ts'
 import { printable } from './support/text.ts'
@@ -102,6 +103,29 @@ const withoutHelpOfNothing = (program: Command, argv: readonly string[]): readon
   return argv
 }
 
+/** A command that does something by itself takes no words: one that looks like a command of its own is misspelt, and commander would only count it. */
+const refuseMisspelt = (program: Command, argv: readonly string[]): void => {
+  let command = program
+  for (let at = 0; at < argv.length && command.commands.length > 0; at += 1) {
+    const word = argv[at] as string
+    if (command === program && takesValue.has(word)) at += 1
+    else if (word.startsWith('-')) {
+      if (command !== program) return
+    } else {
+      const next = command.commands.find((one) => one.name() === word || one.aliases().includes(word))
+      if (!next) {
+        if (command === program || command.registeredArguments.length > 0) return
+        const near = nearest(
+          word,
+          command.commands.map((one) => one.name()),
+        )
+        throw usageError(`unknown command '${word}'${near === null ? '' : `; did you mean ${near}?`}`)
+      }
+      command = next
+    }
+  }
+}
+
 const takesValue = new Set(['--url', '--data', '--config'])
 
 /** The word that names the command: the first that is neither an option before it nor such an option's value. */
@@ -151,6 +175,7 @@ export const runCli = async (words: readonly string[], io: Io = processIo()): Pr
   const argv = words[0] === 'help' ? [...words.slice(1), '--help'] : words
   try {
     const program = await build(argv, cli)
+    refuseMisspelt(program, argv)
     await program.parseAsync(withoutHelpOfNothing(program, argv), { from: 'user' })
     return cli.exitCode
   } catch (error) {

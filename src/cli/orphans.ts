@@ -5,13 +5,14 @@ import type { FindingView } from '../model/wire.ts'
 import { act, type Cli } from './support/cli.ts'
 import { usageError } from './support/errors.ts'
 import { examples, withConnection, withJson } from './support/options.ts'
-import { reportQuery, sayUnknown, unknownColumn, withReportFilters } from './support/report-options.ts'
+import { emptyText, reportQuery, sayUnknown, unknownColumn, withReportFilters } from './support/report-options.ts'
 import { relative, stateStyle } from './support/text.ts'
 
 const codes: readonly FindingCode[] = [
   'orphan',
   'contradiction',
   'protected',
+  'left-behind',
   'missing',
   'not-seen',
   'malformed-ref',
@@ -38,14 +39,13 @@ export const define = (command: Command, cli: Cli): void => {
     if (code !== undefined && !codes.some((one) => one === code)) throw usageError(`--code must be one of ${codes.join(', ')}`)
     const { project: _, ...rest } = flags
     const { client } = await cli.session(rest)
-    const query = {
-      ...reportQuery(flags),
-      state: flags['all'] === true ? undefined : 'open',
-      code: code ?? codes.join(','),
-      backend: flags['backend'] as string | undefined,
-      limit: 500,
+    const state = flags['all'] === true ? undefined : 'open'
+    const filter = { ...reportQuery(flags), code, backend: flags['backend'] as string | undefined }
+    const read = async (narrowed: Record<string, string | number | undefined>): Promise<FindingView[]> => {
+      const query = { ...narrowed, state, code: narrowed['code'] ?? codes.join(','), limit: 500 }
+      return (await client.get<{ findings: FindingView[] }>('/v1/findings', { query })).findings
     }
-    const { findings } = await client.get<{ findings: FindingView[] }>('/v1/findings', { query })
+    const findings = await read(filter)
     const now = cli.io.now()
     cli.list(
       flags,
@@ -63,7 +63,13 @@ export const define = (command: Command, cli: Cli): void => {
         ...unknownColumn(findings),
         { title: 'MESSAGE', cell: (one) => one.message },
       ],
-      'no findings of sweeps',
+      await emptyText(
+        flags,
+        findings,
+        filter,
+        { none: 'no findings of sweeps', one: state === undefined ? 'finding' : 'open finding' },
+        () => read({}),
+      ),
     )
     sayUnknown(cli, findings)
     if (findings.length === 500) cli.warn('only the 500 that were seen last are shown; narrow it with --code, --backend or --project')

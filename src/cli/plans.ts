@@ -6,6 +6,7 @@ import { act, type Cli } from './support/cli.ts'
 import { segment } from './support/http.ts'
 import { examples, wholeNumber, withConnection, withJson } from './support/options.ts'
 import { describePlan } from './support/plan-text.ts'
+import { emptyText } from './support/report-options.ts'
 import { relative } from './support/text.ts'
 
 export const define = (command: Command, cli: Cli): void => {
@@ -25,13 +26,14 @@ export const define = (command: Command, cli: Cli): void => {
       cli.show(flags, plan, () => describePlan(cli, plan))
       return
     }
-    const query = {
-      backend: flags['backend'] as string,
-      project: project as string,
-      state: flags['state'] as string,
-      limit: flags['limit'] as number,
+    const filter = {
+      backend: flags['backend'] as string | undefined,
+      project: project as string | undefined,
+      state: flags['state'] as string | undefined,
     }
-    const { plans } = await client.get<{ plans: PlanView[] }>('/v1/plans', { query })
+    const read = async (query: Record<string, string | number | undefined>): Promise<PlanView[]> =>
+      (await client.get<{ plans: PlanView[] }>('/v1/plans', { query })).plans
+    const plans = await read({ ...filter, limit: flags['limit'] as number | undefined })
     const now = cli.io.now()
     cli.list(
       flags,
@@ -47,7 +49,7 @@ export const define = (command: Command, cli: Cli): void => {
         { title: 'APPROVED BY', cell: (one) => one.approvedBy ?? '' },
         { title: 'WHY', cell: (one) => one.why ?? 'asked for' },
       ],
-      'no plans',
+      await emptyText(flags, plans, filter, { none: 'no plans', one: 'plan' }, (limit) => read({ limit })),
     )
   })
 }

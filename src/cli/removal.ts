@@ -67,7 +67,7 @@ export const define = (command: Command, cli: Cli): void => {
     .command('close')
     .summary('end a removal that was given up or waits for a person')
     .description(
-      'Ends a removal without proof: nothing looks for what it left any more. What turns up later is judged as any other resource.',
+      'Ends a removal without proof. A sweep takes back what it left only where that is a whole group again; the rest stays for a person to end by hand, and "sweep", "status" and "admin lease-audit" name it for as long as it is there.',
     )
     .argument('<id>')
     .option('--reason <text>', 'why (needed); kept in the audit')

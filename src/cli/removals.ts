@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { RemovalView } from '../model/wire-removals.ts'
 import { act, type Cli } from './support/cli.ts'
 import { examples, wholeNumber, withConnection, withJson } from './support/options.ts'
+import { emptyText } from './support/report-options.ts'
 import { relative, stateStyle } from './support/text.ts'
 
 export const define = (command: Command, cli: Cli): void => {
@@ -15,8 +16,10 @@ export const define = (command: Command, cli: Cli): void => {
   act(command, async (flags) => {
     const { project, ...rest } = flags
     const { client } = await cli.session(rest)
-    const query = { project: project as string, stuck: flags['stuck'] === true ? true : undefined, limit: flags['limit'] as number }
-    const { removals } = await client.get<{ removals: RemovalView[] }>('/v1/removals', { query })
+    const filter = { project: project as string | undefined, stuck: flags['stuck'] === true ? true : undefined }
+    const read = async (query: Record<string, string | number | boolean | undefined>): Promise<RemovalView[]> =>
+      (await client.get<{ removals: RemovalView[] }>('/v1/removals', { query })).removals
+    const removals = await read({ ...filter, limit: flags['limit'] as number | undefined })
     const now = cli.io.now()
     cli.list(
       flags,
@@ -36,7 +39,7 @@ export const define = (command: Command, cli: Cli): void => {
         { title: 'REASON', cell: (one) => one.reason },
         { title: 'NEXT STEP', cell: (one) => one.nextStep },
       ],
-      'no open removals',
+      await emptyText(flags, removals, filter, { none: 'no open removals', one: 'open removal' }, (limit) => read({ limit })),
     )
   })
 }

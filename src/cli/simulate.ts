@@ -3,7 +3,7 @@
  * coordinator.
  */
 import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { Option, type Command } from 'commander'
 import { formatDuration } from '../lib/duration.ts'
 import type { Cloud, Fault, Resource } from '../providers/simulated/cloud.ts'
@@ -68,7 +68,12 @@ const withCloud = async <T>(
 ): Promise<T | null> => {
   const module = await import('../providers/simulated/cloud.ts')
   const path = await pathOf(cli, flags)
-  if (make === 'look' && !existsSync(path)) return null
+  if (!existsSync(path)) {
+    if (typeof flags['path'] === 'string' && (make === 'look' || !existsSync(dirname(path))))
+      throw usageError(`there is no such account file: ${path}${make === 'look' ? '' : ', nor its folder'}`)
+    if (make === 'look') return null
+    if (typeof flags['path'] === 'string') cli.say(`made a new account in ${path}`)
+  }
   let cloud: Cloud
   try {
     cloud = module.openCloud(path)
@@ -102,6 +107,15 @@ const text = (flags: Flags, name: string): string => {
   const value = flags[name]
   if (typeof value !== 'string' || value === '') throw usageError(`say the ${name}: --${name} ${name.toUpperCase()}`)
   return value
+}
+
+/** What is there, and the provider's own: a backend may have others, which are used once something is made in them. */
+const placeOf = (flags: Flags, cloud: Cloud, defaults: readonly string[]): string => {
+  const location = text(flags, 'location')
+  const known = [...new Set([...defaults, ...cloud.locations()])].toSorted()
+  if (!known.includes(location))
+    throw usageError(`--location: there is no location ${JSON.stringify(location)}; there is ${known.join(', ')}`)
+  return location
 }
 
 const choice = <T extends string>(flag: string, value: unknown, values: readonly T[]): T => {
@@ -199,13 +213,14 @@ const defineLaunch = (command: Command, cli: Cli): void => {
     'simulate launch --kind machine --location sim-a --name ghost --ref r0123456789a',
   )
   act(command, async (flags) => {
-    const [location, name, ref] = [text(flags, 'location'), text(flags, 'name'), flags['ref']]
+    const [name, ref] = [text(flags, 'name'), flags['ref']]
     const tags = (flags['tag'] ?? {}) as Record<string, string>
     if (ref === '') throw usageError('--ref must not be empty')
     if (typeof ref === 'string' && tags['leasehold_ref'] !== undefined)
       throw usageError('--ref and --tag leasehold_ref say the same: give one')
-    const made = await withCloud(cli, flags, 'make', (cloud, { kinds }) => {
+    const made = await withCloud(cli, flags, 'make', (cloud, { kinds, defaultLocations }) => {
       const kind = choice('kind', flags['kind'], kinds)
+      const location = placeOf(flags, cloud, defaultLocations)
       return cloud.launch([{ kind, location, name, tags: typeof ref === 'string' ? { ...tags, leasehold_ref: ref } : tags }]).resources[0]
     })
     if (made) cli.show(flags, resourceView(made), (one) => shown(cli, one))
@@ -248,10 +263,10 @@ const defineFaultAdd = (command: Command, cli: Cli): void => {
   command
     .summary('make calls fail, hang or lie')
     .description('Makes calls of the provider fail, hang, come late or lie, until it is cleared or has struck often enough.')
-    .option('--op <operation>', 'create, list, get or delete')
+    .option('--op <operation>', 'create, list, get, delete or wipe')
     .option(
       '--effect <effect>',
-      'error-before, error-after, hang, slow, lag, ignore, denied, fail-page, empty-page, repeat-page or throttle',
+      'error-before, error-after, hang, slow, lag, ignore, denied, not-found, fail-page, empty-page, repeat-page or throttle',
     )
     .option('--count <number>', 'how often it strikes (default: until cleared)', wholeNumber(1))
     .option(
@@ -277,23 +292,30 @@ const defineFaultAdd = (command: Command, cli: Cli): void => {
   hang          neither done nor answered             fail-page    a page of a listing fails
   slow          done and answered so much later       empty-page   an empty page before the real one
   lag           listings don't show new things yet    repeat-page  a page comes twice
-  ignore        a deletion is accepted and never happens`,
+  ignore        a deletion is accepted and never happens
+                                                      not-found    it is answered that nothing is there`,
   )
   act(command, async (flags) => {
-    const fault = await withCloud(cli, flags, 'make', (cloud, { operations, effects, kinds, faultProblem }) => {
-      const spec = {
-        operation: choice('op', flags['op'], operations),
-        effect: choice('effect', flags['effect'], effects),
-        count: (flags['count'] as number | undefined) ?? null,
-        lengthMs: (flags['for'] as number | undefined) ?? null,
-        page: (flags['page'] as number | undefined) ?? null,
-        location: flags['location'] === undefined ? null : text(flags, 'location'),
-        kind: flags['kind'] === undefined ? null : choice('kind', flags['kind'], kinds),
-      }
-      const problem = faultProblem(spec)
-      if (problem !== null) throw usageError(spec.lengthMs === null && problem.includes('length') ? `${problem}: --for DURATION` : problem)
-      return cloud.addFault(spec)
-    })
+    const fault = await withCloud(
+      cli,
+      flags,
+      flags['path'] === undefined ? 'make' : 'look',
+      (cloud, { operations, effects, kinds, faultProblem, defaultLocations }) => {
+        const spec = {
+          operation: choice('op', flags['op'], operations),
+          effect: choice('effect', flags['effect'], effects),
+          count: (flags['count'] as number | undefined) ?? null,
+          lengthMs: (flags['for'] as number | undefined) ?? null,
+          page: (flags['page'] as number | undefined) ?? null,
+          location: flags['location'] === undefined ? null : placeOf(flags, cloud, defaultLocations),
+          kind: flags['kind'] === undefined ? null : choice('kind', flags['kind'], kinds),
+        }
+        const problem = faultProblem(spec)
+        if (problem !== null)
+          throw usageError(spec.lengthMs === null && problem.includes('length') ? `${problem}: --for DURATION` : problem)
+        return cloud.addFault(spec)
+      },
+    )
     if (fault) cli.show(flags, faultView(fault), (one) => `fault ${one.id}: ${describe(one)}\n`)
   })
 }

@@ -51,6 +51,7 @@ export const define = (command: Command, cli: Cli): void => {
     if (hash !== undefined) {
       const plan = await approve(client, hash, flags['reason'] as string | undefined)
       cli.show(flags, plan, () => approvedText(plan))
+      if (plan.warning !== undefined) cli.warn(plan.warning)
       return
     }
     if (flags['plan'] === true) {
@@ -61,7 +62,7 @@ export const define = (command: Command, cli: Cli): void => {
       const { plans } = (await client.call<{ plans: PlanView[] }>('POST', '/v1/plans', { body, deadlineMs: dryDeadlineMs })).body
       cli.show(flags, plans, () =>
         plans.length === 0
-          ? 'nothing could be taken back now: "leasehold orphans" shows what is found, and what holds it back\n'
+          ? 'nothing could be taken back now: a plan is only of what sweeps have seen, and what its quarantine has let go ("leasehold sweep" begins that). "leasehold orphans" shows what is found, and what holds it back\n'
           : plans.map((plan) => describePlan(cli, plan)).join('\n'),
       )
       return

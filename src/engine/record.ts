@@ -2,6 +2,7 @@
 import { uuidv7Hex } from '../lib/ids.ts'
 import { eventCodes, eventText, type EventCode, type EventPayload, type FindingCode } from '../model/codes.ts'
 import { resourceKey } from '../model/removal.ts'
+import { systemActor } from '../model/removal-evidence.ts'
 import { appendEvents, type NewEvent } from '../store/events.ts'
 import { markReported, resolveFindings, sight, type SweepColumns, type Whose } from '../store/findings.ts'
 import type { FleetRow } from '../store/fleets.ts'
@@ -15,7 +16,7 @@ export interface Target {
   name: string
 }
 
-export const systemActor = 'system'
+export { systemActor }
 
 export const leaseTarget = (lease: Pick<LeaseRow, 'id' | 'slug'>): Target => ({ type: 'lease', id: lease.id, name: lease.slug })
 export const instanceTarget = (instance: Pick<InstanceRow, 'id' | 'name'>): Target => ({

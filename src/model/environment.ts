@@ -34,7 +34,11 @@ const looksSafe = /ORPHAN|SWEEP|CLEAN_?UP|GRACE|LIMIT|FREEZE|FOUR_?EYES/
 /** Of a provider that this program may not have: it concerns nothing here, unless the provider's name is what is misspelt. */
 const ofProvider = /^LEASEHOLD_([A-Z0-9_]+)_ORPHAN_SWEEP_(?:ENABLED|DELETE|INTERVAL_SECONDS|GRACE_SECONDS)$/
 
+/** What Kubernetes puts into every container of a namespace for each of its services: one called `leasehold-sweeper` is no misspelt setting. */
+const ofService = /_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT(_\d+_(TCP|UDP|SCTP)(_(ADDR|PORT|PROTO))?)?$/
+
 const isSafety = (name: string, near: string | null, safe: ReadonlySet<string>, providers: readonly string[]): boolean => {
+  if (ofService.test(name)) return false
   const [, provider] = ofProvider.exec(name) ?? []
   const mine = providers.map((one) => one.toUpperCase().replace(/[^A-Z0-9]/g, '_'))
   if (provider !== undefined && nearest(provider, mine) === null) return false
@@ -66,5 +70,6 @@ export const unknownVariableText = ({ name, nearest: near }: UnknownVariable): s
 export const refusedVariables = (unknown: readonly UnknownVariable[]): string | null => {
   const unsafe = unknown.filter((one) => one.safety)
   if (unsafe.length === 0) return null
-  return `${unsafe.map(unknownVariableText).join('; ')}. It looks as if it decided what is deleted: correct it or unset it; "leasehold config" lists what is read`
+  const said = unsafe.map(unknownVariableText).join('; ')
+  return `${said}${said.endsWith('?') ? '' : '.'} It looks as if it decided what is deleted: correct it or unset it; "leasehold config" lists what is read`
 }

@@ -77,6 +77,8 @@ export interface RemovalEvidence {
   bound: readonly { scope: string; location: string; kind: string; immutableId: string; nativeId: string }[]
   /** Immutable ids of what of it is proved gone; missing: nothing is known of that. */
   progress?: readonly string[]
+  /** A person ended it without proof (orphans R91); null or missing: nobody did. `at` in ms. */
+  closed?: { by: string; reason: string; at: number } | null
 }
 
 /** Everything that we know of one ref. `ledger: null`: nobody here ever issued it. */

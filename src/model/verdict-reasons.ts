@@ -179,6 +179,12 @@ export const verdictReasons = {
     told,
   ),
   'protected.report-only': entry('warning', 'The provider’s rules forbid taking it back in this shape.', 'that shape changing', told),
+  'protected.removal-closed': entry(
+    'error',
+    'A person closed its removal, and what is left of it is no whole group: nothing takes it back by itself.',
+    'its end by hand, or its being a whole group again',
+    told,
+  ),
 
   'unseen.owner-kind': entry(
     'info',

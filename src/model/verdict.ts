@@ -15,6 +15,7 @@ import {
   type InstanceEvidence,
   type LedgerEvidence,
   type RefEvidence,
+  type RemovalEvidence,
   type SeenResource,
   type SweepClock,
   type SweepPolicy,
@@ -282,6 +283,41 @@ export const shapeOfGroup = (
   return shapeOf(topology, members, { entrance: 'found', gone })
 }
 
+/** orphans R91: the newest removal of what this attempt made, where a person ended it without proof. */
+const closedRemoval = ({ group, evidence }: Case): RemovalEvidence | undefined => {
+  const mine = evidence.attempts.find((attempt) => attempt.token === group.token)
+  const closed = evidence.removals.filter((removal) => removal.attemptId === mine?.id && removal.closed != null)
+  return closed.toSorted((a, b) => (a.closed?.at ?? 0) - (b.closed?.at ?? 0)).at(-1)
+}
+
+/** Why its provider lets nobody take it back in this shape. */
+const whyNotInThisShape = (one: Case): { reason: Other; fact: string } | null => {
+  const { group, evidence, policy } = one
+  for (const { reportOnly, resource } of group.members)
+    if (reportOnly !== null) return { reason: 'protected.report-only', fact: `${resource.kind} ${resource.nativeId}: ${reportOnly}` }
+  if (group.outside.length > 0) return { reason: 'protected.attached-outside', fact: `attached to ${group.outside.join(', ')}` }
+  const shape = shapeOfGroup(group, evidence, policy.topology)
+  return shape.kind === 'exact' ? null : { reason: 'protected.report-only', fact: shape.why }
+}
+
+/** Where a person closed its removal, that is why nothing takes it back; who did, and what to end by hand, is told with it. */
+const judgeShape = (one: Case): Verdict | null => {
+  const { group, clock, listed } = one
+  const why = whyNotInThisShape(one)
+  if (why === null) return null
+  const shape = fact('listing', clock.listingStartedAt, why.fact)
+  const removal = closedRemoval(one)
+  if (removal?.closed == null) return conclude(why.reason, [listed, shape])
+  const { by, reason, at } = removal.closed
+  const left = group.members.map(({ resource }) => `${resource.kind} ${resource.nativeId} in ${resource.location}`).join(', ')
+  return conclude('protected.removal-closed', [
+    listed,
+    fact('removal', at, `removal ${removal.id} was closed by ${by}: ${reason}`),
+    shape,
+    fact('listing', clock.listingStartedAt, `to end by hand: ${left}`),
+  ])
+}
+
 /** Who protects it: one member is enough for the group (leases R68). */
 const judgeProtection = (one: Case): Verdict | null => {
   const { group, clock, listed } = one
@@ -295,15 +331,7 @@ const judgeProtection = (one: Case): Verdict | null => {
     const label = member.labels === null ? null : keepLabel(member.labels)
     if (label !== null) return conclude('protected.keep', told(member, `label ${label}=${member.labels?.[label] ?? ''}`))
   }
-  for (const member of group.members)
-    if (member.reportOnly !== null) return conclude('protected.report-only', told(member, member.reportOnly))
-  if (group.outside.length > 0)
-    return conclude('protected.attached-outside', [
-      listed,
-      fact('listing', clock.listingStartedAt, `attached to ${group.outside.join(', ')}`),
-    ])
-  const shape = shapeOfGroup(group, one.evidence, one.policy.topology)
-  return shape.kind === 'exact' ? null : conclude('protected.report-only', [listed, fact('listing', clock.listingStartedAt, shape.why)])
+  return judgeShape(one)
 }
 
 const orphanReason = (instance: InstanceEvidence | null, bound: AttemptEvidence | undefined, policy: SweepPolicy): ReasonOf<'orphan'> => {

@@ -105,6 +105,8 @@ export interface ReceiptFoundView {
   certificate: { outcome: string | null; guard: string | null } | null
   planID: string | null
   planSize: number | null
+  /** Who let that plan begin, and who made it; null: it was within the limits and needed nobody, or that was not recorded. */
+  planApproval: { approvedBy: string; approvedAt: string; reason: string | null; madeBy: string } | null
   proofs: { resource: string; attemptID: string; by: string; text: string }[]
   facts: { fact: string; source: string; at: string | null }[]
 }

@@ -52,8 +52,12 @@ export interface PlanView {
   removals: PlannedRemoval[]
   /** Targets that were neither begun nor dropped yet. */
   pending: string[]
-  /** Targets that changed before they could begin. */
+  /** Targets that changed, or were held, before they could begin. */
   dropped: string[]
+  /** Those of them that a hold stopped, and which. */
+  held: { target: string; by: string }[]
+  /** Of one just approved: what stops its removals for now. */
+  warning?: string
   /** Groups of ours in the account when it was made. */
   oursInScope: number
   madeBy: string

@@ -258,7 +258,7 @@ export interface AuditRow {
   cloudID: string | null
   expiresAt: string
   retainUntil: string | null
-  /** Why this lease is in the list: `cleanup-error`, `cleanup-open`, `gave-up`, `may-exist`, `retained-overdue`, `state`. */
+  /** Why this lease is in the list: `cleanup-error`, `cleanup-open`, `gave-up`, `may-exist`, `retained-overdue`, `removal-closed`, `state`. */
   debt: string[]
   cleanupAttempts: number
   cleanupError: string | null

@@ -5,6 +5,7 @@
 import { CompiledQuery } from 'kysely'
 import type { AttemptEvidence, RefEvidence, RemovalEvidence } from '../model/evidence.ts'
 import { isOpenRemoval } from '../model/removal.ts'
+import { systemActor } from '../model/removal-evidence.ts'
 import type { InstanceState, LeaseState, RemovalState } from '../model/wire.ts'
 import type { Session } from './store.ts'
 
@@ -41,13 +42,17 @@ interface Joined {
   removal_state: RemovalState | null
   identity: string | null
   progress: string | null
+  closed_at: number | null
+  closed_by: string | null
+  closed_reason: string | null
 }
 
 const text = (among: string): string => `select l.ref, l.project, l.owner_id, l.owner_name, l.issued_at, l.owner_closed_at,
   i.id as instance_id, i.state as instance_state, i.changed_at, i.terminated_at, i.gave_up_at, i.attempt_id as bound_attempt_id,
   a.id as attempt_id, a.number, a.token, a.scope, a.location, a.outcome, a.opened_at, a.deadline_at, a.ended_at, a.kind, a.native_id, a.immutable_id, a.mac_key,
   s.id as lease_id, s.state as lease_state, s.release_deletes,
-  r.id as removal_id, r.state as removal_state, r.identity, r.progress
+  r.id as removal_id, r.state as removal_state, r.identity, r.progress,
+  r.closed_at, r.closed_by, r.closed_reason
   from ledger l
   left join instances i on i.ref = l.ref
   left join attempts a on a.ref = l.ref
@@ -82,6 +87,10 @@ const removalOf = (row: Joined, id: string): RemovalEvidence => ({
   open: row.removal_state !== null && isOpenRemoval(row.removal_state),
   bound: JSON.parse(row.identity ?? '[]') as RemovalEvidence['bound'],
   progress: JSON.parse(row.progress ?? '[]') as string[],
+  closed:
+    row.closed_at === null || row.closed_by === null || row.closed_by === systemActor
+      ? null
+      : { by: row.closed_by, reason: row.closed_reason ?? '', at: row.closed_at },
 })
 
 interface Growing extends RefEvidence {

@@ -4,6 +4,7 @@ import { rowsIn } from './bulk.ts'
 import { leaseCondition, type ReportConditions } from './report-conditions.ts'
 import type { LeaseId } from '../model/ids.ts'
 import type { LeaseState } from '../model/wire.ts'
+import { systemActor } from '../model/removal-evidence.ts'
 import type { CreateRequestsTable, LeasesTable } from './schema.ts'
 import type { Session, Tx } from './store.ts'
 
@@ -87,9 +88,10 @@ export const listLeases = (session: Session, filter: LeaseFilter): Promise<Lease
 
 /**
  * Leases with cleanup debt (leases R49): an error or a retry, a removal that is open, a resource that may exist, a reminder that
- * is overdue. Live ones first, then newest first.
+ * is overdue, what a closed removal may have left. Live ones first, then newest first.
+ * @param since ms: what was ordered before is another installation's, which this one was forked from
  */
-export const leasesWithDebt = (session: Session, filter: LeaseFilter, now: number): Promise<LeaseRow[]> =>
+export const leasesWithDebt = (session: Session, filter: LeaseFilter, now: number, since: number): Promise<LeaseRow[]> =>
   filtered(session, filter)
     .where((where) =>
       where.or([
@@ -101,6 +103,18 @@ export const leasesWithDebt = (session: Session, filter: LeaseFilter, now: numbe
             .select('removals.id')
             .whereRef('removals.lease_id', '=', 'leases.id')
             .where('removals.state', 'not in', ['gone', 'closed']),
+        ),
+        // A person closed it, and nothing has proved since that nothing of it is left (orphans R91). What a fork left is nobody's debt here.
+        where.exists(
+          where
+            .selectFrom('removals')
+            .innerJoin('attempts', 'attempts.id', 'removals.attempt_id')
+            .select('removals.id')
+            .whereRef('removals.lease_id', '=', 'leases.id')
+            .where('removals.state', '=', 'closed')
+            .where('removals.closed_by', '<>', systemActor)
+            .where('removals.opened_at', '>=', since)
+            .where('attempts.outcome', '=', 'abandoned'),
         ),
       ]),
     )

@@ -111,6 +111,12 @@ describe('audit and receipt', () => {
     expect(machine.status).toBe(1)
     expect(JSON.parse(machine.out)).toMatchObject({ whole: false, removals: [{ verdict: 'unknown' }] })
   })
+
+  it('audit list says of a hold that was removed what it was on', async () => {
+    const { id } = await json<{ id: string }>('hold', 'add', 'default', '--type', 'project', '--reason', 'mine')
+    await box.run(['hold', 'remove', id])
+    expect((await box.run(['audit', 'list', '--limit', '1'])).out).toContain(`hold.remove ${id} on project default`)
+  })
 })
 
 describe('audit verify of a long chain', () => {

@@ -61,11 +61,16 @@ describe('leasehold simulate', () => {
     expect(coordinator.seen).toEqual([])
   })
 
-  it('works on another file with --path, and shows an account that is not there as empty without making it', async () => {
+  it('works on another file with --path; one that is not there is exit 2, and only launch makes it, in a folder that exists, and says so', async () => {
     const path = join(box.root, 'cloud.db')
-    expect(await json('list', '--path', path)).toEqual([])
+    const missing = { status: 2, err: expect.stringContaining(`no such account file: ${path}`) }
+    for (const words of [['list'], ['remove', 'i-00000001'], ['fault', 'list'], ['fault', 'add', '--op', 'delete', '--effect', 'ignore']])
+      expect(await simulate(...words, '--path', path)).toMatchObject(missing)
     expect(existsSync(path)).toBe(false)
-    await launch('--path', path)
+    const made = ['launch', '--kind', 'machine', '--location', 'sim-a', '--name', 'box']
+    expect(await simulate(...made, '--path', join(box.root, 'nowhere', 'cloud.db'))).toMatchObject({ status: 2 })
+    expect(existsSync(join(box.root, 'nowhere'))).toBe(false)
+    expect(await simulate(...made, '--path', path)).toMatchObject({ status: 0, err: `leasehold: made a new account in ${path}\n` })
     expect(await json('list', '--path', path)).toHaveLength(1)
     expect(await json('list')).toEqual([])
   })
@@ -142,6 +147,8 @@ describe('leasehold simulate', () => {
     [['launch', '--kind', 'disk', '--location', 'sim-a', '--name', 'x', '--tag', 'novalue'], /key=value/],
     [['launch', '--kind', 'disk', '--location', 'sim-a', '--name', 'x', '--tag', 'leasehold_ref=a', '--ref', 'b'], /give one/],
     [['list', '--path', ''], /--path must not be empty/],
+    [['launch', '--kind', 'disk', '--location', 'sim-x', '--name', 'x'], /no location "sim-x"; there is sim-a, sim-b/],
+    [['fault', 'add', '--op', 'list', '--effect', 'denied', '--location', 'sim-x'], /no location "sim-x"; there is sim-a, sim-b/],
     [['fault', 'add', '--effect', 'denied'], /--op must be one of create, list, get, delete/],
     [['fault', 'add', '--op', 'list', '--effect', 'gremlin'], /--effect must be one of/],
     [['fault', 'add', '--op', 'list', '--effect', 'slow'], /--for DURATION/],

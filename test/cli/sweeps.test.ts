@@ -68,7 +68,7 @@ describe('sweep, orphans, sweeps and explain', () => {
     const { out } = await box.run(['removals'])
     expect(out).toMatch(/^ID +STATE +NAME +OWNER +CAUSE +SINCE +LEFT +REASON +NEXT STEP/m)
     expect(out).toMatch(new RegExp(`^${id} .*wet-heron.*released.*HTTP 500.*the next try at 20`, 'm'))
-    expect((await box.run(['removals', '--stuck'])).err).toContain('no open removals')
+    expect((await box.run(['removals', '--stuck'])).err).toBe('leasehold: none of 1 open removal fits the filter\n')
     const shown = await box.run(['removal', 'show', id])
     expect(shown.out).toContain(`fingerprint  ${removal?.fingerprint}`)
     for (const argv of [
@@ -138,7 +138,28 @@ describe('sweep, orphans, sweeps and explain', () => {
     expect(out).toMatch(new RegExp(`^fd_\\w+ +orphan +open +${key} +orphan\\.owner-ended .* 1x since .* ago +Its owner has ended\\.$`, 'm'))
     expect(await json<FindingView[]>('orphans', '--code', 'contradiction')).toEqual([])
     expect(await json<FindingView[]>('orphans', '--code', 'orphan', '--all')).toHaveLength(1)
-    expect((await box.run(['orphans', '--code', 'missing'])).err).toBe('leasehold: no findings of sweeps\n')
+    expect((await box.run(['orphans', '--code', 'missing'])).err).toBe('leasehold: none of 1 open finding fits the filter\n')
+  })
+
+  it('an empty list that a filter narrowed says how many there are without it, and never that all is well', async () => {
+    const said = async (...argv: string[]): Promise<string> => (await box.run(argv)).err.replace('leasehold: ', '').trim()
+    expect(await said('orphans', '--older-than', '2d')).toBe('none of 1 open finding fits the filter')
+    expect(await said('findings', '--older-than', '2d')).toBe('none of 1 open finding fits the filter')
+    expect(await said('instances', '--older-than', '2d')).toMatch(/^none of \d instances fit the filter$/)
+    expect(await said('list', '--all', '--older-than', '2d')).toMatch(/^none of \d leases fit the filter$/)
+    expect((await said('list', '--older-than', '2d')).split('\n')[0]).not.toContain('warmup')
+    // The twin: what is empty without a filter says so.
+    expect(await said('findings', '--state', 'resolved')).toBe('no resolved findings')
+    expect(await said('plans', '--state', 'waiting')).toBe('no plans')
+  })
+
+  it('findings shows a resource by its key, and what is open unless another state is asked for', async () => {
+    const { out } = await box.run(['findings'])
+    expect(out).toMatch(new RegExp(`^fd_\\w+ +orphan +open +${key} `, 'm'))
+    expect(out).not.toContain('resource:')
+    const states = async (...argv: string[]) => (await json<FindingView[]>('findings', ...argv)).map((one) => one.state)
+    const everything = await states('--state', 'all')
+    expect(await states()).toEqual(everything.filter((state) => state === 'open'))
   })
 
   it('orphans, findings, list and instances take the same filters, and a misspelt one is exit 2 with what there is', async () => {

@@ -113,6 +113,14 @@ describe('the command line', () => {
     )
   })
 
+  it('refuses a misspelt command of a command, with the one that is near', async () => {
+    expect(await box.run(['installation', 'forkk'])).toEqual({
+      status: 2,
+      out: '',
+      err: "leasehold: unknown command 'forkk'; did you mean fork?\n",
+    })
+  })
+
   it('refuses an unknown command with exit 2', async () => {
     expect(await box.run(['lsit'])).toEqual({ status: 2, out: '', err: "leasehold: unknown command 'lsit'\n(Did you mean list?)\n" })
   })

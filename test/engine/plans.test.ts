@@ -1,5 +1,7 @@
 import { afterEach, expect, it } from 'vitest'
-import { approvePlan, getPlan, listPlans, makePlans, requestSweep } from '../../src/engine/admin/index.ts'
+import { addFreeze, addHold, approvePlan, getPlan, listPlans, makePlans, requestSweep } from '../../src/engine/admin/index.ts'
+import { receiptText } from '../../src/cli/support/receipt-text.ts'
+import { readReceipt } from '../../src/engine/receipt/index.ts'
 import type { Actor } from '../../src/engine/actor.ts'
 import { LeaseholdError } from '../../src/model/errors.ts'
 import { ann, root } from '../support/engine.ts'
@@ -56,11 +58,41 @@ eachStore('a plan', (open) => {
     const late = await w.orphan()
     const approved = await approvePlan(w.engine.context, bea, (plan?.id ?? '').slice(0, 15), 'looked through')
     expect(approved).toMatchObject({ state: 'approved', approvedBy: 'bea' })
+    expect(approved).not.toHaveProperty('warning')
     await until(() => standing(w) === 2, 'the others go')
     expect([...w.provider.boxes.keys()].toSorted()).toEqual([changed.box.resource.nativeId, late.box.resource.nativeId].toSorted())
     await w.sweep(61)
     expect(await getPlan(w.engine.context, bea, plan?.id ?? '')).toMatchObject({ state: 'begun', dropped: [changed.key], pending: [] })
     expect((await audit(w)).map((row) => (JSON.parse(row.body) as { action: string; plan: string }).plan)).toEqual([plan?.id])
+  })
+
+  it('names who approved it, why and who made it in the receipt of each removal, for ever; and which hold stopped the others', async () => {
+    const w = await world()
+    const [first, second] = await ripe(w, 6)
+    if (!first || !second) return
+    const [plan] = await listPlans(w.engine.context, bea, { limit: 10 })
+    const hold = await addHold(w.engine.context, root, { targetType: 'resource', targetID: first.key, reason: 'mine' })
+    const approved = await approvePlan(w.engine.context, bea, plan?.id ?? '', 'looked through')
+    expect(approved.warning).toBe(`1 of 6 removals can not go on for now: stopped by hold ${hold.id}`)
+    await until(() => standing(w) === 1, 'the others go')
+    await w.sweep(61)
+    const after = await getPlan(w.engine.context, bea, plan?.id ?? '')
+    expect(after.held).toEqual([{ target: first.key, by: `hold ${hold.id} on resource ${first.key}` }])
+    expect(after.dropped).toEqual([first.key])
+    await w.store.write((tx) => tx.db.deleteFrom('plans').execute())
+    const receipt = await readReceipt(w.engine.context, root, second.key)
+    expect(receipt.removals[0]?.found?.planApproval).toMatchObject({ approvedBy: 'bea', reason: 'looked through', madeBy: 'system' })
+    expect(receiptText(receipt).join('\n')).toMatch(/approved by bea at .*: looked through; the plan was made by system/)
+  })
+
+  it('that is approved while everything is frozen says so, and one that nothing stops says nothing', async () => {
+    const w = await world()
+    await ripe(w, 6)
+    const [plan] = await listPlans(w.engine.context, bea, { limit: 10 })
+    await addFreeze(w.engine.context, root, { scope: '*', reason: 'a look' })
+    expect((await approvePlan(w.engine.context, bea, plan?.id ?? '', '')).warning).toBe(
+      '6 of 6 removals can not go on for now: stopped by freeze',
+    )
   })
 
   it('is made on demand also within the limits, and begins nothing; it is the same plan as long as it would take back the same', async () => {

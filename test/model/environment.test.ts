@@ -30,6 +30,24 @@ describe('a variable that nobody reads', () => {
     expect(unknown({ LEASEHOLD_DIGITALOCEAN_ORPHAN_SWEEP_GRACE_SECONDS: '60' }).map((one) => one.safety)).toEqual([false])
   })
 
+  it.each([
+    'LEASEHOLD_SWEEPER_SERVICE_HOST',
+    'LEASEHOLD_SWEEPER_SERVICE_PORT',
+    'LEASEHOLD_SWEEPER_SERVICE_PORT_HTTP',
+    'LEASEHOLD_SWEEPER_PORT',
+    'LEASEHOLD_SWEEPER_PORT_80_TCP',
+    'LEASEHOLD_SWEEPER_PORT_80_TCP_ADDR',
+  ])('%s, which Kubernetes sets for a service of that name, stops no start', (name) => {
+    expect(refusedVariables(unknown({ [name]: 'x' }))).toBeNull()
+    // The twin: without the service's ending it looks like a rule.
+    expect(refusedVariables(unknown({ LEASEHOLD_SWEEPER: 'x' }))).toContain('LEASEHOLD_SWEEPER')
+  })
+
+  it('the refusal is two whole sentences, whether a name is near or none', () => {
+    expect(refusedVariables(unknown({ LEASEHOLD_FOR_EYES: 'x' }))).toContain('is LEASEHOLD_FOUR_EYES meant? It looks')
+    expect(refusedVariables(unknown({ LEASEHOLD_FREEZE: 'x' }))).toContain('is read by nobody. It looks')
+  })
+
   it('whatever is read, empty, of a box, of our tests, or not ours is none', () => {
     const read = [...settingNames.map(environmentOf), ...sweepVariables(['process', 'my-cloud']).map((one) => one.name)]
     const environment = Object.fromEntries(read.map((name) => [name, 'x']))

@@ -65,7 +65,8 @@ export const removalRoutes = (app: Api, { context }: Wiring): void => {
     word(closeBody, {
       operationId: 'closeRemoval',
       summary: 'End a removal that was given up or waits for a person',
-      description: 'For approvers and admins. Nothing is proved by it; whatever turns up later is judged as any other resource.',
+      description:
+        'For approvers and admins. Nothing is proved by it; what it left is taken back only where a sweep finds it to be a whole group.',
       answered: 'The removal, closed, with what it leaves behind.',
     }),
     async (request) => ({ removal: await closeRemoval(context, request.actor, request.params.id, request.body) }),

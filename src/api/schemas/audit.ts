@@ -151,6 +151,10 @@ const found = nullable<ReceiptFoundView>(
     certificate: nullable({ outcome: textOrNull(), guard: textOrNull() }, 'Null: it is not kept any more.'),
     planID: textOrNull(),
     planSize: wholeOrNull(),
+    planApproval: nullable(
+      { approvedBy: text(), approvedAt: time(), reason: textOrNull(), madeBy: text() },
+      'Who let that plan begin. Null: it was within the limits, or that was not recorded.',
+    ),
     proofs: Type.Array(Type.Object({ resource: text(), attemptID: text(), by: text(), text: text() })),
     facts: Type.Array(Type.Object({ fact: text(), source: text(), at: timeOrNull() })),
   },

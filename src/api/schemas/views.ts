@@ -214,7 +214,7 @@ export const Audit = component(
     expiresAt: time(),
     retainUntil: timeOrNull(),
     debt: Type.Array(text(), {
-      description: 'cleanup-error, cleanup-open, gave-up, may-exist, retained-overdue; state: asked for by its state.',
+      description: 'cleanup-error, cleanup-open, gave-up, may-exist, retained-overdue, removal-closed; state: asked for by its state.',
     }),
     cleanupAttempts: whole(),
     cleanupError: textOrNull(),

@@ -12,7 +12,7 @@ import { catchInterrupts, Interrupted, signalStatus } from './interrupts.ts'
 import { describeLease, isHistory, leaseColumns } from './lease-text.ts'
 import { getLease } from './leases.ts'
 import { alsoKnownAs, wholeNumber, wholeSeconds, withConnection, withJson } from './options.ts'
-import { reportQuery, sayUnknown, unknownColumn, withReportFilters } from './report-options.ts'
+import { emptyText, reportQuery, sayUnknown, unknownColumn, withReportFilters } from './report-options.ts'
 import { idleSeconds, leaseRequest, withLeaseOptions } from './request.ts'
 
 /** `lease create`, `warmup`: prints the lease, and the token that may beat and release it. */
@@ -38,7 +38,9 @@ export const defineCreate = (command: Command, cli: Cli): void => {
         signal: interrupts.abortOnNext(),
       })
       cli.show(flags, leaseToken === null ? lease : { ...lease, leaseToken }, () => describeLease(cli, lease))
-      if (!flags.json) cli.say(`use it with "leasehold run --id ${lease.slug} -- COMMAND", end it with "leasehold stop ${lease.slug}"`)
+      // Nothing runs in a simulated machine.
+      const use = lease.provider === 'simulated' ? '' : `use it with "leasehold run --id ${lease.slug} -- COMMAND", `
+      if (!flags.json) cli.say(`${use}end it with "leasehold stop ${lease.slug}"`)
     } catch (error) {
       if (!(error instanceof Interrupted)) throw error
       cli.exitCode = signalStatus(error.signal)
@@ -64,15 +66,25 @@ export const defineList = (command: Command, cli: Cli): void => {
     const { project: _, ...rest } = flags
     // A project here narrows the list; the setting of that name is for new leases and must not hide any.
     const session = await cli.session(rest)
-    const query = { ...reportQuery(flags), state, provider: flags['provider'] as string, limit: flags['limit'] as number }
-    const { leases } = await session.client.get<{ leases: LeaseView[] }>('/v1/leases', { query })
-    const shown = flags.json || flags['all'] || state ? leases : leases.filter((lease) => !isHistory(lease))
+    const filter = { ...reportQuery(flags), state, provider: flags['provider'] as string | undefined }
+    const read = async (query: Record<string, string | number | undefined>): Promise<LeaseView[]> =>
+      (await session.client.get<{ leases: LeaseView[] }>('/v1/leases', { query })).leases
+    const fresh = (rows: readonly LeaseView[]): LeaseView[] =>
+      flags.json || flags['all'] || state ? [...rows] : rows.filter((lease) => !isHistory(lease))
+    const leases = await read({ ...filter, limit: flags['limit'] as number | undefined })
+    const shown = fresh(leases)
     const hidden = leases.length - shown.length
     cli.list(
       flags,
       shown,
       [...leaseColumns(cli.io.now()), ...unknownColumn(shown)],
-      hidden > 0 ? 'no leases' : 'no leases; create one with "leasehold warmup" or "leasehold run -- COMMAND"',
+      await emptyText(
+        flags,
+        shown,
+        filter,
+        { none: hidden > 0 ? 'no leases' : 'no leases; create one with "leasehold warmup" or "leasehold run -- COMMAND"', one: 'lease' },
+        async (limit) => fresh(await read({ limit })),
+      ),
     )
     sayUnknown(cli, shown)
     if (hidden > 0) cli.say(`${hidden} ended and gone, not shown (--all)`)

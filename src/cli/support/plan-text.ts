@@ -7,6 +7,8 @@ import { printable, relative } from './text.ts'
 
 const became = (plan: PlanView, target: string): string => {
   if (plan.state === 'waiting') return ''
+  const hold = plan.held.find((one) => one.target === target)
+  if (hold !== undefined) return `dropped: held by ${hold.by}`
   if (plan.dropped.includes(target)) return 'dropped: it changed before it could begin'
   return plan.pending.includes(target) ? 'waits for a sweep that sees its place wholly' : 'begun'
 }

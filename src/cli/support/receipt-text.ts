@@ -28,6 +28,11 @@ const foundLines = (found: ReceiptFoundView): string[] => [
       ? 'certificate: not kept any more'
       : `certificate: ${found.certificate.outcome ?? 'no outcome'}, guard on counts ${found.certificate.guard ?? 'unknown'}`,
     found.planID === null ? 'plan: none' : `plan: ${found.planID} (${counted(found.planSize ?? 0, 'group')} begun)`,
+    ...(found.planApproval === null
+      ? []
+      : [
+          `approved by ${found.planApproval.approvedBy} at ${found.planApproval.approvedAt}: ${found.planApproval.reason ?? 'no reason given'}; the plan was made by ${found.planApproval.madeBy}`,
+        ]),
     ...found.proofs.map((proof) => `ours: ${proof.resource}: ${proof.text} (${proof.attemptID})`),
     ...found.facts.map((fact) => `fact: ${fact.fact} (${fact.source}${fact.at === null ? '' : `, ${fact.at}`})`),
   ]),

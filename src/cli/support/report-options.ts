@@ -49,3 +49,25 @@ export const sayUnknown = (cli: Cli, rows: readonly Row[]): void => {
     `${unknown.length} of ${counted(rows.length, 'row')} ${unknown.length === 1 ? 'is' : 'are'} shown although the ${what} is not known`,
   )
 }
+
+/** As many as a list gives at once. */
+const mostCounted = 500
+
+/**
+ * What an empty list says. Nothing that fits a filter is not nothing at all: where one was given, what there is without it is counted, and an empty list never
+ * sounds as if all were well.
+ * @param filter what narrowed the list; undefined values are none
+ * @param all the list without it, `limit` at most
+ */
+export const emptyText = async (
+  flags: Flags,
+  rows: readonly unknown[],
+  filter: Readonly<Record<string, unknown>>,
+  { none, one, many }: { none: string; one: string; many?: string },
+  all: (limit: number) => Promise<readonly unknown[]>,
+): Promise<string> => {
+  if (flags.json || rows.length > 0 || Object.values(filter).every((value) => value === undefined)) return none
+  const there = (await all(mostCounted)).length
+  if (there === 0) return none
+  return `none of ${there === mostCounted ? `${there} or more ${many ?? `${one}s`}` : counted(there, one, many)} ${there === 1 ? 'fits' : 'fit'} the filter`
+}

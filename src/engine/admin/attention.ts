@@ -33,7 +33,7 @@ export const sweepModes = async (session: Session, context: EngineContext, { pro
 }
 
 /** What a fork left to another installation is nobody's trouble here. */
-const ownSince = async (session: Session): Promise<number> => (await readInstallation(session))?.held_since ?? 0
+export const ownSince = async (session: Session): Promise<number> => (await readInstallation(session))?.held_since ?? 0
 
 /** Removals that failed and are tried on, and those that were given up: newest failure first. */
 export const troubles = async (session: Session, project: string | null): Promise<TroubleView[]> => {

@@ -178,9 +178,14 @@ const checkCircuits = async (session: Session, actor: Actor, now: number): Promi
     remedy: 'mend the account\'s credentials or network; "leasehold sweep" tries at once',
   }))
 
-const checkFreezes = async (session: Session, actor: Actor): Promise<DoctorCheck> => {
+const checkFreezes = async (session: Session, actor: Actor, runs: boolean): Promise<DoctorCheck> => {
   const frozen = await visibleFreezes(session, actor)
-  if (frozen.length === 0) return ok('freezes', 'removals run in every scope')
+  // What a copy stops is told by its own check, and is no freeze of a person: that removals run would be untrue.
+  if (frozen.length === 0)
+    return ok(
+      'freezes',
+      runs ? 'removals run in every scope' : 'nobody froze anything; removals are stopped all the same, see installation',
+    )
   const list = frozen.map((one) => `${one.scope === '*' ? 'every scope' : one.scope} (${one.reason})`).join(', ')
   return { name: 'freezes', level: 'warning', message: `removals are stopped in ${list}`, remedy: '"leasehold unfreeze" lets them go on' }
 }
@@ -226,17 +231,20 @@ export const runDoctor = async (context: EngineContext, actor: Actor, dataFolder
   const folder = dataFolder === null ? [] : [await checkFolder(dataFolder)]
   if (!database.answers) return [database.check, ...folder]
   const now = await store.now()
-  const { backends, checks } = await store.read(async (session) => ({
-    backends: await listBackends(session, actor.project),
-    checks: [
-      await checkClocks(session, now, context.replicaId),
-      ...(await checkSweeps(session, context, actor)),
-      ...(await checkCircuits(session, actor, now)),
-      ...(await checkRemovals(session, actor.project)),
-      await checkFindings(session, actor.project),
-      await checkFreezes(session, actor),
-      await checkInstallation(session, actor),
-    ],
-  }))
+  const { backends, checks } = await store.read(async (session) => {
+    const installation = await checkInstallation(session, actor)
+    return {
+      backends: await listBackends(session, actor.project),
+      checks: [
+        await checkClocks(session, now, context.replicaId),
+        ...(await checkSweeps(session, context, actor)),
+        ...(await checkCircuits(session, actor, now)),
+        ...(await checkRemovals(session, actor.project)),
+        await checkFindings(session, actor.project),
+        await checkFreezes(session, actor, installation.level !== 'error'),
+        installation,
+      ],
+    }
+  })
   return [database.check, ...folder, ...(await checkProviders(context, backends)), ...checks]
 }

@@ -32,15 +32,31 @@ const recordedOwners = async (session: Session, target: string, { provider, loca
   return new Set([...attempts.map((row) => row.project), ...(await ownersOfRefs(session, met)), ...bound.map((row) => row.project)])
 }
 
-/**
- * Before anything is locked: it may scan, and for those of one project ask the provider.
- * @returns every project that has it, as far as anybody knows
- */
-export const ownersOf = async (context: EngineContext, actor: Actor, target: string, name: ResourceName): Promise<string[]> => {
+/** What was fixed at its creation names the attempt that made it, whatever its tags say: a machine's own disk may carry none (leases R85). */
+const ownersOfToken = async (session: Session, token: string): Promise<string[]> =>
+  (await rowsIn(session, 'attempts', 'token', [token])).map((row) => row.project)
+
+/** Whoever holds something is in a hurry: what the provider does not say by then is not waited for. */
+const lookMs = 15_000
+
+export interface Whose {
+  /** Every project that has it, as far as anybody knows. */
+  owners: string[]
+  /** The provider shows it, whosever it is. */
+  there: boolean
+}
+
+/** Before anything is locked: it may scan, and asks the provider where no row of ours knows it. */
+export const ownersOf = async (context: EngineContext, actor: Actor, target: string, name: ResourceName): Promise<Whose> => {
   const recorded = await context.store.read((session) => recordedOwners(session, target, name))
-  if (recorded.size > 0 || actor.project === null) return [...recorded]
-  const look = await lookFor(context, actor, target, new AbortController().signal)
-  if (look.kind === 'unknown' || look.ref === null) return []
+  if (recorded.size > 0) return { owners: [...recorded], there: false }
+  const look = await lookFor(context, actor, target, AbortSignal.timeout(lookMs))
+  if (look.kind === 'unknown') return { owners: [], there: false }
   const { ref } = look
-  return context.store.read((session) => ownersOfRefs(session, [ref]))
+  const token = look.kind === 'judged' ? (look.token ?? null) : null
+  const owners = await context.store.read(async (session) => {
+    if (ref !== null) return ownersOfRefs(session, [ref])
+    return token === null ? [] : ownersOfToken(session, token)
+  })
+  return { owners, there: true }
 }

@@ -101,7 +101,7 @@ export const addHold = async (context: EngineContext, actor: Actor, input: HoldI
   const name = input.targetType === 'resource' ? parseResourceName(input.targetID) : null
   // Those of one project hold only what it made: they are not told of places of others.
   if (name !== null && actor.project === null) await requirePlace(context, name)
-  const owners = name === null ? [] : await ownersOf(context, actor, input.targetID, name)
+  const { owners, there } = name === null ? { owners: [], there: false } : await ownersOf(context, actor, input.targetID, name)
   const { row, seen } = await context.store.write(async (tx) => {
     const target = await targetOf(tx, actor, input, owners)
     const until = input.durationSeconds == null ? null : tx.now + input.durationSeconds * 1000
@@ -129,7 +129,7 @@ export const addHold = async (context: EngineContext, actor: Actor, input: HoldI
       { project: hold.project, scope },
       { action: 'hold.add', hold: hold.id, targetType: hold.target_type, targetID: hold.target_id, reason, until: isoOrNull(until) },
     )
-    return { row: hold, seen: name === null || owners.length > 0 || (await wasSeen(tx, input.targetID, name)) }
+    return { row: hold, seen: name === null || there || owners.length > 0 || (await wasSeen(tx, input.targetID, name)) }
   })
   return { ...holdView(row), ...(seen ? {} : { warning: notSeenYet(row.target_id) }) }
 }

@@ -1,4 +1,5 @@
 /** `lease-audit`: which leases still owe a removal, beside what their provider says of them now (leases R49-R51). */
+import { systemActor } from '../../model/removal-evidence.ts'
 import { isOpenRemoval, isOverRemoval, stuckAfter } from '../../model/removal.ts'
 import { LeaseholdError } from '../../model/errors.ts'
 import { leaseStates, type AuditRow, type LeaseState } from '../../model/wire.ts'
@@ -11,7 +12,10 @@ import type { Session } from '../../store/store.ts'
 import { requireAdmin, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { requireKnown } from '../known.ts'
+import type { ResourceIdentity } from '../../providers/contract.ts'
+import { leftOf, leftText } from '../removal-row.ts'
 import { iso, isoOrNull } from '../views.ts'
+import { ownSince } from './attention.ts'
 import { eachBounded } from './bounded.ts'
 import { lookAt, type Look, type Subject } from './lease-look.ts'
 
@@ -23,6 +27,11 @@ export interface AuditInput {
   limit: number
 }
 
+interface Closed {
+  removal: RemovalRow
+  left: readonly ResourceIdentity[]
+}
+
 /** Reads at providers at once; and how long they may take together, in ms. */
 const width = 8
 const wholeMs = 50_000
@@ -30,6 +39,8 @@ const wholeMs = 50_000
 interface Case {
   lease: LeaseRow
   removal: RemovalRow | undefined
+  /** A person closed it, and nothing has proved since that nothing of it is left. */
+  closed: Closed | undefined
   nativeId: string | null
   subject: Subject
 }
@@ -37,6 +48,15 @@ interface Case {
 /** The bound attempt's identity, else the newest that has one. */
 const recorded = (instance: InstanceRow | undefined, attempts: readonly AttemptRow[]): AttemptRow | undefined =>
   attempts.find((one) => one.id === instance?.attempt_id) ?? attempts.findLast((one) => one.immutable_id !== null)
+
+/** orphans R91: of what a person closed, what nobody proved gone. */
+const closedOf = (removals: readonly RemovalRow[], attempts: readonly AttemptRow[], since: number): Closed | undefined => {
+  const attemptOf = (one: RemovalRow): AttemptRow | undefined => attempts.find((attempt) => attempt.id === one.attempt_id)
+  const removal = removals.findLast(
+    (one) => one.state === 'closed' && one.closed_by !== systemActor && one.opened_at >= since && attemptOf(one)?.outcome === 'abandoned',
+  )
+  return removal && { removal, left: leftOf(removal, attemptOf(removal)) }
+}
 
 const load = async (session: Session, leases: readonly LeaseRow[]): Promise<Case[]> => {
   const instances = new Map(
@@ -55,6 +75,7 @@ const load = async (session: Session, leases: readonly LeaseRow[]): Promise<Case
     ),
     (row) => row.lease_id as string,
   )
+  const since = await ownSince(session)
   const configs = new Map((await listBackends(session, null)).map((row) => [`${row.project}/${row.name}`, row.config]))
   return leases.map((lease) => {
     const instance = instances.get(lease.instance_id)
@@ -62,6 +83,7 @@ const load = async (session: Session, leases: readonly LeaseRow[]): Promise<Case
     const own = removals.get(lease.id) ?? []
     return {
       lease,
+      closed: closedOf(own, attempts.get(lease.instance_id) ?? [], since),
       removal: own.find((row) => isOpenRemoval(row.state)) ?? own.findLast((row) => row.state === 'gave-up') ?? own.at(-1),
       nativeId: attempt?.native_id ?? null,
       subject: {
@@ -75,7 +97,7 @@ const load = async (session: Session, leases: readonly LeaseRow[]): Promise<Case
   })
 }
 
-const debtOf = ({ lease, removal }: Case, now: number): string[] => {
+const debtOf = ({ lease, removal, closed }: Case, now: number): string[] => {
   const open = removal !== undefined && !isOverRemoval(removal.state)
   const overdue = lease.release_deletes === 0 && lease.retain_until !== null && lease.retain_until <= now
   const debts = [
@@ -83,6 +105,7 @@ const debtOf = ({ lease, removal }: Case, now: number): string[] => {
     open ? (removal.state === 'gave-up' ? 'gave-up' : 'cleanup-open') : '',
     lease.may_exist === 1 ? 'may-exist' : '',
     overdue ? 'retained-overdue' : '',
+    closed === undefined ? '' : 'removal-closed',
   ].filter((one) => one !== '')
   // Asked for by its state, and owing nothing.
   return debts.length > 0 ? debts : ['state']
@@ -92,6 +115,26 @@ const standsOf = (removal: RemovalRow | undefined): string | null => {
   if (removal?.state === 'gave-up') return 'given up: nothing tries to take it back any more'
   return removal !== undefined && removal.failures >= stuckAfter ? `stuck after ${removal.failures} failures in a row` : null
 }
+
+/** What is left of it need not be what the lease was known by: each member is looked at, and what is there is told first. */
+const lookAtAll = async (context: EngineContext, { subject, closed }: Case, end: AbortSignal): Promise<Look> => {
+  const first = await lookAt(context, subject, end)
+  if (closed === undefined) return first
+  const { removal, left } = closed
+  const others = left.filter((one) => one.immutableId !== subject.identity?.immutableId)
+  const looks = [{ look: first, what: subject.identity === null ? `ref ${subject.ref}` : leftText(subject.identity) }]
+  for (const identity of others)
+    looks.push({ look: await lookAt(context, { ...subject, identity, mayExist: false }, end), what: leftText(identity) })
+  const there = looks.filter(({ look }) => look.cloudStatus === 'found')
+  const worst = there[0]?.look ?? looks.find(({ look }) => look.cloudStatus === 'error')?.look ?? first
+  if (worst.cloudStatus === 'missing') return worst
+  const by = `${removal.closed_by} closed its removal: ${removal.closed_reason ?? 'no reason recorded'}`
+  const what = there.length > 0 ? `still there, end it by hand: ${there.map((one) => one.what).join(', ')}` : worst.message
+  return { ...worst, message: `${by}; ${what}` }
+}
+
+/** Closed, and looked at: nothing of it is there any more, and it owes nothing else. */
+const isSettled = (row: AuditRow): boolean => row.cloudStatus === 'missing' && row.debt.every((one) => one === 'removal-closed')
 
 const auditRow = (subject: Case, look: Look, now: number): AuditRow => {
   const { lease, removal } = subject
@@ -135,8 +178,12 @@ export const auditLeases = async (context: EngineContext, actor: Actor, input: A
   const now = await context.store.now()
   const cases = await context.store.read(async (session) => {
     const known = { ...filter, project: await requireKnown(context, session, actor, input) }
-    return load(session, await (states === null ? leasesWithDebt(session, known, now) : listLeases(session, known)))
+    return load(
+      session,
+      await (states === null ? leasesWithDebt(session, known, now, await ownSince(session)) : listLeases(session, known)),
+    )
   })
   const end = AbortSignal.timeout(wholeMs)
-  return eachBounded(cases, width, async (one) => auditRow(one, await lookAt(context, one.subject, end), now))
+  const rows = await eachBounded(cases, width, async (one) => auditRow(one, await lookAtAll(context, one, end), now))
+  return states === null ? rows.filter((row) => !isSettled(row)) : rows
 }

@@ -1,7 +1,9 @@
 /** Plans of removals: made on demand, looked through, and approved by their hash (I8, case C6). */
+import { counted } from '../../lib/counted.ts'
 import { sha256 } from '../../lib/sha256.ts'
 import { LeaseholdError } from '../../model/errors.ts'
 import { mostApprovable, planId, type PlanEntry } from '../../model/limits.ts'
+import { heldBy } from '../../model/removal.ts'
 import type { PlanView } from '../../model/wire.ts'
 import { appendEvents } from '../../store/events.ts'
 import { listPlans as list, lockPlan, planById, plansByPrefix, type PlanRow } from '../../store/plans.ts'
@@ -10,7 +12,8 @@ import { requireApprover, requireFull, requireOperator, seesProject, type Actor 
 import type { EngineContext } from '../context.ts'
 import { requireKnown } from '../known.ts'
 import { event } from '../record.ts'
-import { entriesOf, planTargets, writePlan } from '../sweep/approved.ts'
+import { readObstacles } from '../remove-load.ts'
+import { droppedOf, entriesOf, planTargets, writePlan } from '../sweep/approved.ts'
 import { dryRun } from '../sweep/dry-run.ts'
 import { iso, isoOrNull } from '../views.ts'
 import { eachBounded } from './bounded.ts'
@@ -31,7 +34,8 @@ const view = (row: PlanRow): PlanView => ({
   why: row.why,
   removals: entriesOf(row),
   pending: JSON.parse(row.pending) as string[],
-  dropped: JSON.parse(row.dropped) as string[],
+  dropped: droppedOf(row).map((one) => one.target),
+  held: droppedOf(row).flatMap(({ target, by }) => (by === null ? [] : [{ target, by }])),
   oursInScope: row.ours,
   madeBy: row.made_by,
   madeAt: iso(row.made_at),
@@ -117,6 +121,20 @@ const obstacle = (context: EngineContext, actor: Actor, row: PlanRow): string | 
   return null
 }
 
+/** What keeps it from taking anything back for now, though it is approved: a freeze, a stop, or holds. Null: nothing. */
+const stoppedText = async (context: EngineContext, row: PlanRow): Promise<string | null> => {
+  const now = await context.store.now()
+  const { holds, frozenScopes } = await context.store.read((session) => readObstacles(session, now))
+  const by = entriesOf(row).flatMap(({ target }) => {
+    const about = { resourceKeys: [target], instanceId: '', leaseId: null, project: row.project, scope: row.scope }
+    const stop = heldBy(about, holds, frozenScopes)
+    return stop === null ? [] : [{ target, stop }]
+  })
+  if (by.length === 0) return null
+  const which = [...new Set(by.map((one) => one.stop))].join(', ')
+  return `${by.length} of ${counted(entriesOf(row).length, 'removal')} can not go on for now: stopped by ${which}`
+}
+
 /**
  * Begins exactly what the plan names at the next sweep, which is asked for at once; what changed since is dropped from it.
  * @throws LeaseholdError forbidden, not_found, bad_request, plan_not_waiting
@@ -155,5 +173,6 @@ export const approvePlan = async (context: EngineContext, actor: Actor, key: str
     return (await planById(tx, id)) as PlanRow
   })
   context.signals.wake('sweep')
-  return view(approved)
+  const warning = await stoppedText(context, approved)
+  return { ...view(approved), ...(warning === null ? {} : { warning }) }
 }

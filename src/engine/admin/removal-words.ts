@@ -172,7 +172,7 @@ const endInstance = async (tx: Tx, removal: RemovalRow): Promise<void> => {
 
 /**
  * A person ends what was given up, or waits for one: recorded with name and reason, with what it leaves behind, and never as a proof. Whatever of it turns up
- * later is judged as any other resource (orphans R91).
+ * later is judged by sweeps: what is no whole group stands as `left-behind` until a person ends it (orphans R91).
  * @throws LeaseholdError forbidden, not_found, bad_request, removal_not_stopped, removal_changed
  */
 export const closeRemoval = (

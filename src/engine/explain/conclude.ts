@@ -74,7 +74,7 @@ export const concludeRemoval = (removal: RemovalRow, stops: readonly HeldBack[],
       reason: null,
       text: `${removal.closed_by ?? 'Somebody'} closed its removal: ${removal.closed_reason ?? 'no reason recorded'}. Nothing is proved by that.`,
       heldBack: [],
-      change: 'nothing by itself: whatever turns up under its ref is judged as any other resource',
+      change: 'nothing by itself: what is still there of it ends by hand, or by a sweep that finds it to be a whole group',
     }
   if (removal.state === 'gave-up') return concludeGivenUp(removal, stops, mode)
   const forbidden =

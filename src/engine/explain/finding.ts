@@ -32,6 +32,7 @@ const meanings: Record<FindingCode, Pick<Conclusion, 'verdict' | 'change'>> = {
   'malformed-ref': { verdict: 'foreign', change: 'nothing: it is never touched' },
   stuck: { verdict: 'inFlight', change: 'its owner becoming active or ending' },
   protected: { verdict: 'protected', change: 'the end of its protection' },
+  'left-behind': { verdict: 'protected', change: 'its end by hand; "leasehold explain" of the resource names what is left' },
   'not-seen': {
     verdict: 'missing',
     change: 'a listing that shows it again, or a second complete inventory and an exact read that do not find it',

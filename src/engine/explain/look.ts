@@ -24,8 +24,8 @@ import { conclusionNode, node, type Told } from './told.ts'
 const lookDeadlineMs = 45_000
 
 export type Look =
-  /** `ref`: what its tags name; null: none. */
-  | { kind: 'judged'; told: Told; ref: string | null }
+  /** `ref`: what its tags name; null: none. `token`: what was fixed at the creation of something that carries no ref. */
+  | { kind: 'judged'; told: Told; ref: string | null; token?: string | null }
   /** An active instance is bound to it, or to what it is attached to. */
   | { kind: 'tracked'; ref: string; seen: ExplanationNode }
   /** Nothing is known; why, for the one who asked. */
@@ -165,7 +165,12 @@ const lookThrough = async (context: EngineContext, actor: Actor, given: SweepWor
   const stranger = await exactRead(work, key, account.scope, signal)
   // What carries a ref may be another project's.
   if (stranger !== null && (stranger.tags.ref === null || actor.project === null))
-    return { kind: 'judged', told: toldStranger(work, stranger, name, incomplete, await context.store.now()), ref: stranger.tags.ref }
+    return {
+      kind: 'judged',
+      told: toldStranger(work, stranger, name, incomplete, await context.store.now()),
+      ref: stranger.tags.ref,
+      token: stranger.fixedAttemptToken,
+    }
   return {
     kind: 'unknown',
     why: incomplete

@@ -2,7 +2,7 @@
 import { counted } from '../../lib/counted.ts'
 import { redact } from '../../lib/redact.ts'
 import { proofTexts } from '../../model/ownership.ts'
-import type { FoundEvidence, RemovalEvidence } from '../../model/removal-evidence.ts'
+import type { FoundEvidence, PlanApproval, RemovalEvidence } from '../../model/removal-evidence.ts'
 import { verdictReasons } from '../../model/verdict-reasons.ts'
 import type {
   ReceiptCallView,
@@ -107,6 +107,11 @@ const certificateOf = (sweep: SweepRow | undefined): ReceiptFoundView['certifica
   return { outcome: sweep.outcome, guard: textIn(certificate, 'guard') }
 }
 
+const approvalView = (given: PlanApproval | undefined): ReceiptFoundView['planApproval'] =>
+  given === undefined
+    ? null
+    : { approvedBy: given.by, approvedAt: iso(given.at), reason: given.reason === '' ? null : redact(given.reason), madeBy: given.madeBy }
+
 const foundView = (found: FoundEvidence, { sweep }: Told): ReceiptFoundView => ({
   reason: found.reason,
   reasonText: reasonText(found.reason),
@@ -121,6 +126,7 @@ const foundView = (found: FoundEvidence, { sweep }: Told): ReceiptFoundView => (
   certificate: certificateOf(sweep),
   planID: found.plan?.id ?? null,
   planSize: found.plan?.size ?? null,
+  planApproval: approvalView(found.plan?.approval),
   proofs: found.proofs.map((proof) => ({
     resource: `${proof.kind} ${proof.immutableId}`,
     attemptID: proof.attemptId,

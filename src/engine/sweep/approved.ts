@@ -2,13 +2,15 @@
 import { redact } from '../../lib/redact.ts'
 import { shortPlanId, type PlanEntry } from '../../model/limits.ts'
 import { planMs, type ApprovedPlan, type Granted } from '../../model/plans.ts'
+import type { PlanApproval } from '../../model/removal-evidence.ts'
 import type { PlannedRemoval } from '../../model/wire.ts'
 import type { ScopeId } from '../../model/ids.ts'
 import { appendEvents } from '../../store/events.ts'
-import { approvedPlans, dropOldPlans, savePlan, type PlanRow } from '../../store/plans.ts'
+import { approvedPlans, dropOldPlans, planById, savePlan, type PlanRow } from '../../store/plans.ts'
 import type { Session, Tx } from '../../store/store.ts'
 import { event, type Target } from '../record.ts'
 import { iso } from '../views.ts'
+import type { Judged } from './judge-all.ts'
 import type { SweepWork } from './load.ts'
 import type { OrphanEntry } from './plan.ts'
 import { findingsOf } from './stood-on.ts'
@@ -83,14 +85,41 @@ export const loadApproved = async (session: Session, work: SweepWork): Promise<A
     return { id: row.id, approvedAt: row.approved_at ?? 0, pending: entriesOf(row).filter((entry) => pending.has(entry.target)) }
   })
 
+/** Who let it begin, for those who ask when the plan is long gone. */
+export const approvalOf = async (session: Session, id: string): Promise<PlanApproval | null> => {
+  const row = await planById(session, id)
+  if (row?.approved_by == null) return null
+  return { by: row.approved_by, reason: row.approval_reason ?? '', at: row.approved_at ?? 0, madeBy: row.made_by }
+}
+
+/** What a plan did not begin. A version before this one wrote the target alone. */
+export type Dropped = string | { target: string; by: string }
+export const droppedOf = (row: Pick<PlanRow, 'dropped'>): { target: string; by: string | null }[] =>
+  (JSON.parse(row.dropped) as Dropped[]).map((one) => (typeof one === 'string' ? { target: one, by: null } : one))
+
+/** Which hold each group met in this sweep, by target. */
+export const holdsMet = (judged: readonly Judged[]): Map<string, string> =>
+  new Map(
+    judged.flatMap(({ target, verdict }): [string, string][] => {
+      const hold = verdict.reason === 'protected.hold' ? verdict.facts.find((one) => one.source === 'hold') : undefined
+      return hold === undefined ? [] : [[target, hold.fact]]
+    }),
+  )
+
 const targetsOf = (entries: readonly PlanEntry[]): string[] => entries.map((entry) => entry.target)
 
 /** What became of approved plans with this sweep; the caller has begun what begins. */
-export const settleGranted = async (tx: Tx, work: SweepWork, all: readonly Granted[]): Promise<void> => {
+export const settleGranted = async (tx: Tx, work: SweepWork, all: readonly Granted[], held: ReadonlyMap<string, string>): Promise<void> => {
   for (const one of all) {
     const row = await tx.db.selectFrom('plans').selectAll().where('id', '=', one.id).executeTakeFirst()
     if (!row) continue
-    const dropped = [...(JSON.parse(row.dropped) as string[]), ...targetsOf(one.dropped)]
+    const dropped: Dropped[] = [
+      ...(JSON.parse(row.dropped) as Dropped[]),
+      ...targetsOf(one.dropped).map((target) => {
+        const by = held.get(target)
+        return by === undefined ? target : { target, by }
+      }),
+    ]
     const settled = one.pending.length === 0
     const begunAny = entriesOf(row).length > dropped.length
     await tx.db

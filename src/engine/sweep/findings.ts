@@ -28,7 +28,7 @@ const codeOf = (verdict: Verdict): FindingCode | null => {
     case 'inFlight':
       return 'stuck'
     case 'protected':
-      return 'protected'
+      return verdict.reason === 'protected.removal-closed' ? 'left-behind' : 'protected'
     case 'contradiction':
     case 'held':
     case 'missing':
@@ -37,6 +37,16 @@ const codeOf = (verdict: Verdict): FindingCode | null => {
     case 'unseen':
       return 'contradiction'
   }
+}
+
+/** A person ends by hand what another one left: who did, why, and what it is, are said at once. */
+const messageOf = (verdict: Verdict): string => {
+  const { text } = reasonOf(verdict.reason)
+  if (verdict.reason !== 'protected.removal-closed') return text
+  return `${text} ${verdict.facts
+    .slice(1)
+    .map((one) => one.fact)
+    .join('; ')}`
 }
 
 export const quarantineOf = (row: FindingRow | undefined): Quarantine | null =>
@@ -89,7 +99,7 @@ const noteOne = async (tx: Tx, note: SweepNote, judged: Judged, code: FindingCod
     scope: note.scope,
     target: { type: 'resource', id: judged.target, name: group.members[0]?.name ?? judged.target },
     alsoTargets: ownerTarget(judged),
-    message: reasonOf(verdict.reason).text,
+    message: messageOf(verdict),
     evidence: {
       verdict: { kind: verdict.kind, reason: verdict.reason, facts: verdict.facts, until: verdict.until },
       judgedAt: tx.now,

@@ -25,7 +25,7 @@ import { readGate, type Gate } from './gate.ts'
 import { noteGuard } from './guard.ts'
 import { settleIdle } from './idle.ts'
 import { loadSweep, type SweepWork } from './load.ts'
-import { loadApproved, settleGranted, writePlan } from './approved.ts'
+import { approvalOf, holdsMet, loadApproved, settleGranted, writePlan } from './approved.ts'
 import { beginPlan, beginsNow, countsIn, eligibleOrphans, planSweep, type OrphanEntry, type Planned } from './plan.ts'
 import { dropDrained, isDrained, nothingOpen } from './drain.ts'
 import { inspect, type Inspected, type Inspection } from './run.ts'
@@ -128,8 +128,11 @@ const planOrphans = async (
     { scope, ownerKind: work.provider.ownerKind, eligible, approved, counts, oursInScope, limits: work.limits },
     tx.now,
   )
-  for (const one of plan.granted) await beginPlan(tx, one.begin, { ...ground, plan: { id: one.id, size: one.begin.length } })
-  await settleGranted(tx, work, plan.granted)
+  for (const one of plan.granted) {
+    const approval = await approvalOf(tx, one.id)
+    await beginPlan(tx, one.begin, { ...ground, plan: { id: one.id, size: one.begin.length, ...(approval ? { approval } : {}) } })
+  }
+  await settleGranted(tx, work, plan.granted, holdsMet(inspected.judged))
   const { decision } = plan
   if (decision.kind === 'begin')
     await beginPlan(tx, decision.entries, { ...ground, plan: { id: decision.id, size: decision.entries.length } })

@@ -17,7 +17,7 @@ export interface Ground {
   /** Which groups its provider lets be taken back; undefined: it knows none. */
   topology: Topology | undefined
   /** `pl_…` and how many groups it takes back; null: no plan. */
-  plan: { id: string; size: number } | null
+  plan: FoundEvidence['plan']
 }
 
 const mostFacts = 20

@@ -10,7 +10,7 @@ import { type Kind, tag } from './words.ts'
 
 export { effects, type Fault, faultProblem } from './faults.ts'
 export type { Resource } from './resource.ts'
-export { isKind, kinds, operations } from './words.ts'
+export { defaultLocations, isKind, kinds, operations } from './words.ts'
 
 export interface LaunchSpec {
   kind: Kind

@@ -5,6 +5,7 @@ import { afterEach, expect, test } from 'vitest'
 import { addFreeze, runDoctor } from '../../../src/engine/admin/index.ts'
 import { insertBackend, markBackendDeleted } from '../../../src/store/backends.ts'
 import { createLease, releaseLease, settledLease } from '../../../src/engine/leases/index.ts'
+import { addStop } from '../../../src/store/stops.ts'
 import type { DoctorCheck } from '../../../src/model/wire.ts'
 import { testScope } from '../../support/scripted-provider.ts'
 import { eachStore } from '../../support/stores.ts'
@@ -69,6 +70,16 @@ eachStore('the doctor', (open) => {
     })
     for (const check of ill.filter((one) => one.level !== 'ok')) expect(check.remedy, check.name).toBeTruthy()
     expect(ill.find((check) => check.name === 'process: backend')?.message).toContain('default/local, other/local')
+  })
+
+  test('where removals are stopped because the database may be a copy, no check says that they run', async () => {
+    office = await openOffice(await open())
+    const { context } = office
+    await office.engine.start()
+    const messages = async () => (await runDoctor(context, root, null)).filter((one) => one.name === 'freezes').map((one) => one.message)
+    expect(await messages()).toEqual(['removals run in every scope'])
+    await context.store.write((tx) => addStop(tx, { scope: '*', code: 'elsewhere', why: 'it may be a copy', evidence: '{}', epoch: null }))
+    expect(await messages()).toEqual(['nobody froze anything; removals are stopped all the same, see installation'])
   })
 
   test('reads from the database itself whether commits are flushed', async () => {

@@ -1,5 +1,8 @@
 /** A machine's own disk that carries no tags: taken in by what was fixed at its creation and by its edge, and by nothing less (leases R85). */
 import { afterEach, expect, it } from 'vitest'
+import type { Actor } from '../../../src/engine/actor.ts'
+import { addHold } from '../../../src/engine/admin/index.ts'
+import { root } from '../../support/engine.ts'
 import { eachStore } from '../../support/stores.ts'
 import { openCases, type Case } from '../cases/support.ts'
 import { findings, groupOn, order, progress, release, removalWhen, type Ids } from './support.ts'
@@ -24,6 +27,21 @@ eachStore('an untagged disk of a released machine', (open) => {
     expect(progress(row)).toEqual(order.map((kind) => ids[kind]))
     expect(one.running()).toEqual([theirs])
     expect(await findings(one)).toEqual([])
+  })
+
+  it('can be held by an operator of its own project, who is not told that nobody has seen it; one of another can not', async () => {
+    const { one, ids } = await untagged()
+    const input = { targetType: 'resource', targetID: `simulated/sim-a/${ids.disk}`, reason: 'a look at it' } as const
+    const operator = (project: string): Actor => ({ name: 'opal', role: 'operator', project, onlyLease: null })
+    await expect(addHold(one.engine.context, operator('elsewhere'), input)).rejects.toMatchObject({ code: 'not_found' })
+    for (const actor of [operator('default'), root]) {
+      const hold = await addHold(one.engine.context, actor, input)
+      expect(hold.project).toBe('default')
+      expect(hold).not.toHaveProperty('warning')
+    }
+    // The twin: a disk that was made by another request is nobody's here.
+    one.cloud.database.run("update resources set token = 'other' where kind = 'disk'")
+    await expect(addHold(one.engine.context, operator('default'), input)).rejects.toMatchObject({ code: 'not_found' })
   })
 
   it.each([

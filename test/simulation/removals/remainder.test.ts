@@ -1,12 +1,27 @@
 /** What a removal left over, because a person closed it half way: it goes by a removal of its own, which misses nothing that went before. */
 import { afterEach, expect, it } from 'vitest'
-import { closeRemoval, getRemoval } from '../../../src/engine/admin/index.ts'
+import { auditLeases, closeRemoval, getRemoval } from '../../../src/engine/admin/index.ts'
 import { readReceipt } from '../../../src/engine/receipt/index.ts'
+import { needsPerson } from '../../../src/model/codes.ts'
 import { root } from '../../support/engine.ts'
 import { eachStore } from '../../support/stores.ts'
 import { until } from '../../support/until.ts'
 import { graceSeconds, openCases, type Case } from '../cases/support.ts'
-import { chain, findings, groupOn, groupsOn, order, progress, removals, removalWhen, type Ids } from './support.ts'
+import {
+  afterMachine,
+  approver,
+  chain,
+  findings,
+  groupOn,
+  groupsOn,
+  isStopped,
+  order,
+  progress,
+  removals,
+  removalWhen,
+  vanish,
+  type Ids,
+} from './support.ts'
 
 eachStore('a remainder', (open) => {
   const cases = openCases()
@@ -84,7 +99,35 @@ eachStore('a remainder', (open) => {
     await quarantine(one)
     await one.sweep(graceSeconds)
     expect((await removals(one)).map((row) => row.id)).toEqual([closed])
-    expect((await one.told()).some((told) => told.startsWith('protected '))).toBe(true)
+    expect((await one.told()).map((told) => told.split(' ')[0])).toEqual(['left-behind'])
+  })
+
+  it('that is no whole group needs a person, who is told who closed it and what to end by hand, until it is gone (orphans R91)', async () => {
+    const one = await cases.open(await open(), { config: { group: 'full' } })
+    const ids = await afterMachine(one, ({ disk }) => void vanish(one, disk))
+    const stopped = await removalWhen(one, 'it stops', isStopped)
+    const audit = () => auditLeases(one.engine.context, root, { limit: 100 })
+    await closeRemoval(one.engine.context, approver, stopped.id, { reason: 'drop it' })
+    expect(one.running().toSorted()).toEqual([ids.ip, ids.nic].toSorted())
+    await one.sweep(graceSeconds)
+    const [finding, ...others] = await one.open()
+    expect(others).toEqual([])
+    expect(finding?.code).toBe('left-behind')
+    expect(needsPerson.has('left-behind')).toBe(true)
+    for (const said of [`removal ${stopped.id} was closed by pat: drop it`, `to end by hand: `, `nic ${ids.nic} in `, `ip ${ids.ip} in `])
+      expect(finding?.message).toContain(said)
+    expect(JSON.parse(finding?.evidence ?? '{}')).toMatchObject({ verdict: { reason: 'protected.removal-closed' } })
+    // Looked at where it is, without a sweep: the machine that the lease was known by is gone, and the rest is not.
+    const [row] = await audit()
+    expect(row).toMatchObject({ debt: ['removal-closed'], cloudStatus: 'found' })
+    expect(row?.message).toContain(`pat closed its removal: drop it; still there, end it by hand: `)
+    expect(row?.message).toContain(`nic ${ids.nic} in `)
+    // The twin: once a person ended it, nobody is needed, and nothing is owed.
+    vanish(one, ids.nic)
+    vanish(one, ids.ip)
+    await one.sweep(graceSeconds)
+    expect(await one.open()).toEqual([])
+    expect(await audit()).toEqual([])
   })
 
   it('that is dropped as it was takes the place of no other of its kind and rule, and when it was first begun stays (leases R88, decisions)', async () => {
