@@ -31,15 +31,16 @@ export const stoppedOf = (removal: Pick<RemovalRow, 'stopped'>): Stopped | null 
 export const baselineOf = (removal: Pick<RemovalRow, 'baseline'>): Baseline | null =>
   removal.baseline === null ? null : (JSON.parse(removal.baseline) as Baseline)
 
-/** What of it is not proved gone, as far as anybody knows: of what is bound, else of what a sweep judged, else what the attempt recorded. */
+/** What of it is neither proved gone nor known to be missing, as far as anybody knows: of what is bound, else of what a sweep judged, else what the attempt recorded. */
 export const leftOf = (
-  removal: Pick<RemovalRow, 'identity' | 'planned' | 'progress' | 'state'>,
+  removal: Pick<RemovalRow, 'identity' | 'planned' | 'progress' | 'state' | 'stopped'>,
   attempt: AttemptRow | undefined,
 ): ResourceIdentity[] => {
   if (removal.state === 'gone') return []
   const recorded = attempt === undefined ? null : identityOf(attempt)
   const known = [identitiesOf(removal), plannedOf(removal), recorded === null ? [] : [recorded]].find((members) => members.length > 0) ?? []
-  const gone = new Set(progressOf(removal))
+  const missing = stoppedOf(removal)?.missing.map((one) => one.immutableId) ?? []
+  const gone = new Set([...progressOf(removal), ...missing])
   return known.filter((member) => !gone.has(member.immutableId))
 }
 
@@ -58,7 +59,7 @@ export const isStillUntagged = (removal: Pick<RemovalRow, 'baseline'>, found: Fo
   wasUntagged(removal, found.resource) && (found.existence !== 'exists' || isUntagged(found))
 
 /** What of it no listing shows, because it carries no tags: no sweep goes on with that (leases R85). */
-export const unlistedOf = (removal: Pick<RemovalRow, 'identity' | 'progress' | 'baseline' | 'state'>): ResourceIdentity[] =>
+export const unlistedOf = (removal: Pick<RemovalRow, 'identity' | 'progress' | 'baseline' | 'state' | 'stopped'>): ResourceIdentity[] =>
   leftOf({ ...removal, planned: null }, undefined).filter((one) => wasUntagged(removal, one))
 
 /** Bound by an older version, or of one member: without a baseline only identity and ownership are compared. */

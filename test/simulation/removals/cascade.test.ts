@@ -1,8 +1,11 @@
 /** A cascade that was bound explains a missing member only while it stands (leases R80). */
 import { afterEach, expect, it } from 'vitest'
 import { eachStore } from '../../support/stores.ts'
+import { getRemoval } from '../../../src/engine/admin/index.ts'
+import { readReceipt } from '../../../src/engine/receipt/index.ts'
+import { root } from '../../support/engine.ts'
 import { openCases, type Case } from '../cases/support.ts'
-import { findings, groupOn, isStopped, progress, release, removalWhen, vanish, type Ids } from './support.ts'
+import { acknowledge, findings, groupOn, isStopped, progress, release, removalWhen, vanish, type Ids } from './support.ts'
 
 eachStore('a member that was to go with its machine', (open) => {
   const cases = openCases()
@@ -56,5 +59,29 @@ eachStore('a member that was to go with its machine', (open) => {
     const row = await removalWhen(one, 'it stops', isStopped)
     expect(row.error).toContain(`disk ${ids.disk} of its group is gone, and nothing of ours explains it`)
     expect(progress(row)).toEqual([ids.machine, ids.nic])
+  })
+
+  it('and that others took is claimed by no headline, and left by no removal that is closed; the twin claims all (leases R80, I7)', async () => {
+    for (const taken of [true, false]) {
+      const { one, ids, go } = await cascading()
+      one.hooks.remove = async (resource, real) => {
+        if (resource.kind === 'machine' && taken) off(one)
+        const answer = await real()
+        if (resource.kind === 'nic') vanish(one, ids.disk)
+        return answer
+      }
+      await go()
+      if (taken) {
+        const stopped = await removalWhen(one, 'it stops', isStopped)
+        expect((await getRemoval(one.engine.context, root, stopped.id)).left).toEqual([expect.stringContaining(ids.ip)])
+        await acknowledge(one, 'taken over')
+      }
+      const row = await removalWhen(one, 'it is gone', (now) => now.state === 'gone')
+      const { summary } = await readReceipt(one.engine.context, root, row.id)
+      const [ours = '', others = ''] = summary.split('; by no call of ours: ')
+      expect(ours).toContain(ids.machine)
+      expect(ours.slice(0, ours.indexOf(' was deleted')).includes(ids.disk)).toBe(!taken)
+      expect(others).toBe(taken ? `disk simulated/sim-a/${ids.disk}` : '')
+    }
   })
 })
