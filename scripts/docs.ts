@@ -39,6 +39,7 @@ const samples: { [C in EventCode]: readonly [EventPayload<C>, ...EventPayload<C>
   'removal.absence-acknowledged': [{ missing: 'nic n-0000001b', reason: 'replaced by hand on Monday' }],
   'removal.acknowledgement-lapsed': [{ missing: 'nic n-0000001b', by: 'ann' }],
   'removal.overtaken': [{ cloudId: 'i-0000002a' }],
+  'removal.left-to-sweeps': [{ cloudId: 'i-0000002a' }],
   'removal.closed': [
     { reason: 'the account is gone', left: 'disk d-0000001c in sim-a' },
     { reason: 'the account is gone', left: 'nobody knows what' },

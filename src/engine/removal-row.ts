@@ -1,9 +1,10 @@
 /** What the JSON of a removal's row says: its members, how far it is, and what a person answered for. */
 import { sha256 } from '../lib/sha256.ts'
 import { removalFingerprintText, type Baseline, type BoundMember } from '../model/group-removal.ts'
+import { isUntagged } from '../model/internal-member.ts'
 import type { Acknowledged, Stopped } from '../model/stopped.ts'
 import { missingKeys } from '../model/stopped.ts'
-import type { ResourceIdentity } from '../providers/contract.ts'
+import type { FoundResource, ResourceIdentity } from '../providers/contract.ts'
 import { identityOf, type AttemptRow } from '../store/attempts.ts'
 import type { RemovalRow } from '../store/removals.ts'
 
@@ -30,15 +31,16 @@ export const stoppedOf = (removal: Pick<RemovalRow, 'stopped'>): Stopped | null 
 export const baselineOf = (removal: Pick<RemovalRow, 'baseline'>): Baseline | null =>
   removal.baseline === null ? null : (JSON.parse(removal.baseline) as Baseline)
 
-/** What of it is not proved gone, as far as anybody knows: of what is bound, else of what a sweep judged, else what the attempt recorded. */
+/** What of it is neither proved gone nor known to be missing, as far as anybody knows: of what is bound, else of what a sweep judged, else what the attempt recorded. */
 export const leftOf = (
-  removal: Pick<RemovalRow, 'identity' | 'planned' | 'progress' | 'state'>,
+  removal: Pick<RemovalRow, 'identity' | 'planned' | 'progress' | 'state' | 'stopped'>,
   attempt: AttemptRow | undefined,
 ): ResourceIdentity[] => {
   if (removal.state === 'gone') return []
   const recorded = attempt === undefined ? null : identityOf(attempt)
   const known = [identitiesOf(removal), plannedOf(removal), recorded === null ? [] : [recorded]].find((members) => members.length > 0) ?? []
-  const gone = new Set(progressOf(removal))
+  const missing = stoppedOf(removal)?.missing.map((one) => one.immutableId) ?? []
+  const gone = new Set([...progressOf(removal), ...missing])
   return known.filter((member) => !gone.has(member.immutableId))
 }
 
@@ -49,9 +51,21 @@ export const leftText = ({ kind, nativeId, location }: ResourceIdentity): string
 export const wasUntagged = (removal: Pick<RemovalRow, 'baseline'>, { immutableId }: Pick<ResourceIdentity, 'immutableId'>): boolean =>
   baselineOf(removal)?.untagged?.includes(immutableId) === true
 
+/** Why it is refused, where its tags are not what they should be. */
+export const gotTags = 'it was taken in without tags, and carries some by now'
+
+/** As it was taken in: tags that it got since are asked what all others are. Of what is on its way out they may be unreadable already. */
+export const isStillUntagged = (removal: Pick<RemovalRow, 'baseline'>, found: FoundResource): boolean =>
+  wasUntagged(removal, found.resource) && (found.existence !== 'exists' || isUntagged(found))
+
+/** What of it no listing shows, because it carries no tags: no sweep goes on with that (leases R85). */
+export const unlistedOf = (removal: Pick<RemovalRow, 'identity' | 'progress' | 'baseline' | 'state' | 'stopped'>): ResourceIdentity[] =>
+  leftOf({ ...removal, planned: null }, undefined).filter((one) => wasUntagged(removal, one))
+
 /** Bound by an older version, or of one member: without a baseline only identity and ownership are compared. */
 export const boundMembers = (removal: Pick<RemovalRow, 'identity' | 'baseline'>): BoundMember[] => {
-  const baseline = new Map(baselineOf(removal)?.members.map((one) => [one.immutableId, one]))
+  const { members = [], untagged = [] } = baselineOf(removal) ?? {}
+  const baseline = new Map(members.map((one) => [one.immutableId, one]))
   return identitiesOf(removal).map((identity) => {
     const then = baseline.get(identity.immutableId)
     const { scope, location, kind, nativeId, immutableId } = identity
@@ -64,6 +78,7 @@ export const boundMembers = (removal: Pick<RemovalRow, 'identity' | 'baseline'>)
       labelsHash: then?.labelsHash ?? null,
       attachedTo: then?.attachedTo ?? null,
       takesAlong: then?.takesAlong ?? null,
+      ...(untagged.includes(immutableId) ? { untagged: true as const } : {}),
     }
   })
 }

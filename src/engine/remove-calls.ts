@@ -6,7 +6,7 @@ import { passWaits } from './budget/waits.ts'
 import type { Keyring } from './keyring.ts'
 import type { Held } from './pipeline.ts'
 import type { RemovalWork } from './remove-load.ts'
-import { wasUntagged } from './removal-row.ts'
+import { gotTags, isStillUntagged, wasUntagged } from './removal-row.ts'
 
 /** With what its keyed tag says of it. */
 export const readMember = async (
@@ -20,10 +20,11 @@ export const readMember = async (
     const answer = await withDeadline(`reading ${identity.nativeId}`, provider.callDeadlineSeconds * 1000, signal, (inner) =>
       provider.read(identity, work.config, { signal: inner }),
     )
-    // Without tags there is no keyed one; that there are still none is judged with the rest.
-    const untagged = wasUntagged(work.removal, identity)
-    const why = answer.kind === 'present' && !untagged ? await keyring.whyNotOurs(answer.found, work.attempt.mac_key) : null
-    return why === null ? answer : { kind: 'replaced', why }
+    // Without tags there is no keyed one.
+    const keyed = answer.kind === 'present' && !isStillUntagged(work.removal, answer.found)
+    const why = keyed ? await keyring.whyNotOurs(answer.found, work.attempt.mac_key) : null
+    if (why === null) return answer
+    return { kind: 'replaced', why: wasUntagged(work.removal, identity) ? `${gotTags}: ${why}` : why }
   } catch (error) {
     passWaits(error)
     return { kind: 'unknown', error: errorText(error) }

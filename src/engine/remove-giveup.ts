@@ -19,6 +19,7 @@ import { event, reportFinding } from './record.ts'
 import { lockAll, targetsOf } from './remove-apply.ts'
 import { currentMember } from './remove-members.ts'
 import { readObstacles, type RemovalWork } from './remove-load.ts'
+import { leftText, unlistedOf } from './removal-row.ts'
 
 /** orphans R90: not a word of failure, because nothing failed. */
 export const notProvedYet = 'the provider accepted the removal, and its absence is not proved yet'
@@ -70,7 +71,7 @@ const protectedBy = async (tx: Tx, work: RemovalWork): Promise<string | null> =>
 /** The provider's own words for where a person finds it, else its identity. */
 const byHand = (work: RemovalWork, provider: Provider | undefined): string => {
   const { removal, attempt } = work
-  const identity: ResourceIdentity | null = currentMember(removal) ?? identityOf(attempt)
+  const identity: ResourceIdentity | null = unlistedOf(removal)[0] ?? currentMember(removal) ?? identityOf(attempt)
   if (identity === null) return `what carries ref ${removal.ref} in ${removal.location} of ${removal.scope}`
   return (
     provider?.manualRemoval?.(identity, work.config) ?? `${identity.kind} ${identity.nativeId} in ${identity.location} of ${identity.scope}`
@@ -101,7 +102,7 @@ export const applyGiveUp = async (tx: Tx, given: GiveUp): Promise<void> => {
   await markGaveUp(tx, [removal.instance_id])
   const code = giveUpCode({
     mode: given.mode,
-    lists: provider?.list !== undefined && !work.backendMissing,
+    lists: provider?.list !== undefined && !work.backendMissing && unlistedOf(removal).length === 0,
     protectedBy: await protectedBy(tx, work),
     contradiction: given.contradiction,
   })
@@ -143,4 +144,14 @@ export const applyDropped = async (tx: Tx, held: Held, work: RemovalWork, why: s
   await restartQuarantine(tx, removal.attempt_id, removal.scope)
   const about = { project: removal.project, targets: targetsOf(work, leases.get(removal.lease_id ?? '')) }
   await appendEvents(tx, [event(tx, 'removal.dropped', { why }, about)])
+  const unlisted = unlistedOf(removal)
+  if (unlisted.length === 0) return
+  await reportFinding(tx, {
+    code: 'removal-needs-person',
+    project: removal.project,
+    scope: removal.scope,
+    target: { type: 'instance', id: removal.instance_id, name: removal.name },
+    message: `its removal was dropped (${why}), and no sweep can see ${unlisted.map(leftText).join(', ')}, which carries no tags`,
+    evidence: { ref: removal.ref, removal: removal.id, attempt: work.attempt.id, error: why },
+  })
 }

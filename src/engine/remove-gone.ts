@@ -4,6 +4,7 @@ import { resourceKey } from '../model/removal.ts'
 import type { Contradiction, ResourceIdentity } from '../providers/contract.ts'
 import { updateEach } from '../store/bulk.ts'
 import { appendEvents } from '../store/events.ts'
+import { instancesByIds } from '../store/instances.ts'
 import { closeOwners } from '../store/ledger.ts'
 import { closeGivenUp, markGaveUp } from '../store/removals.ts'
 import type { Tx } from '../store/store.ts'
@@ -12,7 +13,7 @@ import { event, reportContradictions, resolveAbout } from './record.ts'
 import { resolveWaiting } from './resolve-waiting.ts'
 import { expireLive, lockAll, recordProofs, targetsOf } from './remove-apply.ts'
 import type { RemovalWork } from './remove-load.ts'
-import { closeOvertaken, overtakenBy } from './remove-overtaken.ts'
+import { closeOvertaken, endedCause, leaveToSweeps, overtakenBy } from './remove-overtaken.ts'
 import { identitiesOf, progressOf } from './removal-row.ts'
 
 export interface Gone {
@@ -60,7 +61,16 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefin
   const { mine, leases } = await lockAll(tx, items)
   const whole = items.filter((item) => mine.has(item.held.id) && isWhole(item))
   const overtaken = await overtakenBy(tx, whole, progressWith)
-  const gone = whole.filter((item) => !overtaken.has(item.held.id))
+  const instances = await instancesByIds(
+    tx,
+    whole.filter((one) => overtaken.has(one.held.id)).map((one) => one.work.removal.instance_id),
+  )
+  const terminating = new Set<string>(instances.filter((row) => row.state === 'terminating').map((row) => row.id))
+  // Beside a box that is in use, what a sweep found is simply gone, and says nothing of the box.
+  const isBeside = (one: Gone): boolean =>
+    overtaken.has(one.held.id) && endedCause(one.work) === null && !terminating.has(one.work.removal.instance_id)
+  const gone = whole.filter((item) => !overtaken.has(item.held.id) || isBeside(item))
+  const ending = gone.filter((item) => !isBeside(item))
   await updateEach(
     tx,
     'attempts',
@@ -69,7 +79,7 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefin
       ['outcome', 'text'],
       ['ended_at', 'bigint'],
     ],
-    gone.map(({ work }): [AttemptId, string, number] => [work.attempt.id, 'absent', tx.now]),
+    ending.map(({ work }): [AttemptId, string, number] => [work.attempt.id, 'absent', tx.now]),
   )
   await updateEach(
     tx,
@@ -107,18 +117,24 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefin
   )
   // Of a member of a group it was recorded with its progress.
   await recordProofs(tx, whole.flatMap(provedNow))
+  const unfinished = whole.flatMap((one) => {
+    const attempt = overtaken.get(one.held.id)
+    if (!attempt || isBeside(one)) return []
+    return [{ ...one, attempt, progress: progressWith(one), lease: leases.get(one.work.removal.lease_id ?? '') }]
+  })
   await closeOvertaken(
     tx,
-    whole.flatMap((one) => {
-      const attempt = overtaken.get(one.held.id)
-      return attempt ? [{ ...one, attempt, progress: progressWith(one), lease: leases.get(one.work.removal.lease_id ?? '') }] : []
-    }),
+    unfinished.filter((one) => endedCause(one.work) !== null),
+  )
+  await leaveToSweeps(
+    tx,
+    unfinished.filter((one) => endedCause(one.work) === null),
   )
   await closeGivenUp(
     tx,
-    gone.map(({ work }) => work.attempt.id),
+    ending.map(({ work }) => work.attempt.id),
   )
-  const ended = await unheldInstances(tx, gone)
+  const ended = await unheldInstances(tx, ending)
   await updateEach(
     tx,
     'instances',
@@ -141,7 +157,7 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefin
   )
   const withLeases = gone.map((item) => ({ ...item, lease: leases.get(item.work.removal.lease_id ?? '') }))
   await expireLive(tx, withLeases)
-  const settled = withLeases.flatMap(({ lease }) => (lease?.may_exist ? [[lease.id, 0] as const] : []))
+  const settled = withLeases.flatMap((one) => (one.lease?.may_exist && !isBeside(one) ? [[one.lease.id, 0] as const] : []))
   await updateEach(
     tx,
     'leases',

@@ -2,7 +2,7 @@
  * One step of a removal of several members: a fresh read of every survivor, a judgement, and then at most one of these: an explained absence is appended to
  * the progress, the next member is called, or the end is recorded (leases R78-R84). Nothing is called in a pass that appended something.
  */
-import { judgeGroup, type GroupFacts } from '../model/group-removal.ts'
+import { cascadesNow, judgeGroup, type BoundMember, type GroupFacts } from '../model/group-removal.ts'
 import { isFound, resourceKey } from '../model/removal.ts'
 import { missingText, type MissingMember } from '../model/stopped.ts'
 import type { Contradiction, Provider, ResourceIdentity } from '../providers/contract.ts'
@@ -16,7 +16,7 @@ import type { Gone } from './remove-gone.ts'
 import { judge, memberRead, type Judged } from './remove-judge.ts'
 import type { RemovalWork } from './remove-load.ts'
 import { applyLapsed, lapse } from './remove-lapsed.ts'
-import { applyProgress, currentMember } from './remove-members.ts'
+import { applyCascades, applyProgress, currentMember } from './remove-members.ts'
 import { needsPerson } from './remove-stop.ts'
 import type { RemovalTools } from './remove-tools.ts'
 import { acknowledgedOf, boundMembers, identitiesOf, progressOf } from './removal-row.ts'
@@ -66,10 +66,12 @@ const underWay = (removal: RemovalRow): { underWay?: string } => {
   return member === undefined ? {} : { underWay: member.immutableId }
 }
 
+const takesSome = ({ takesAlong }: BoundMember): boolean => takesAlong !== null && takesAlong.length > 0
+
 const factsOf = async (tools: RemovalTools, work: RemovalWork, reads: Reads): Promise<GroupFacts> => {
   const { removal } = work
-  const anyAbsent = [...reads.values()].some((one) => one.judged.kind === 'absent')
-  const answered = anyAbsent ? await tools.context.store.read((session) => answeredMembers(session, removal.id)) : new Set<string>()
+  const isAsked = [...reads.values()].some((one) => one.judged.kind === 'absent') || boundMembers(removal).some(takesSome)
+  const answered = isAsked ? await tools.context.store.read((session) => answeredMembers(session, removal.id)) : new Set<string>()
   return {
     members: boundMembers(removal),
     progress: progressOf(removal),
@@ -110,7 +112,15 @@ export const stepGroup = async (tools: RemovalTools, held: Held, work: RemovalWo
   const progress = new Set(progressOf(removal))
   const survivors = identitiesOf(removal).filter((one) => !progress.has(one.immutableId))
   const reads = await readAll(tools, work, provider, survivors, held.signal)
-  const verdict = judgeGroup(await factsOf(tools, work, reads))
+  const facts = await factsOf(tools, work, reads)
+  const cascades = cascadesNow(facts)
+  // Written before anything else is called, and judged by from here on.
+  if (cascades.size > 0) {
+    await store.write((tx) => applyCascades(tx, held, removal, cascades))
+    context.signals.wake('remove')
+    return
+  }
+  const verdict = judgeGroup(facts)
   const of = (id: string): { identity: ResourceIdentity; judged: Judged } => {
     const one = reads.get(id)
     if (!one) throw new Error(`removal ${removal.id} has no member ${id}`)

@@ -2,12 +2,11 @@
 import { sha256 } from '../lib/sha256.ts'
 import { changedSince, labelsHash, protectedNow } from '../model/fresh-protection.ts'
 import type { MemberRead } from '../model/group-removal.ts'
-import { isUntagged } from '../model/internal-member.ts'
 import type { RemovalEvidence } from '../model/removal-evidence.ts'
 import { isFound, preflight } from '../model/removal.ts'
 import type { Contradiction, FoundResource, ReadOutcome, RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
 import type { RemovalWork } from './remove-load.ts'
-import { wasUntagged } from './removal-row.ts'
+import { gotTags, isStillUntagged, wasUntagged } from './removal-row.ts'
 
 export type Judged =
   | { kind: 'absent'; proof: string; contradictions: Contradiction[] }
@@ -46,11 +45,12 @@ export const judge = (work: RemovalWork, identity: ResourceIdentity, read: ReadO
     case 'present': {
       const { found } = read
       const bound = { resource: identity, ref: work.removal.ref, installation, attemptToken: work.attempt.token }
-      const untagged = wasUntagged(work.removal, identity)
-      if (untagged && found.existence === 'exists' && !isUntagged(found))
-        return { kind: 'failed', error: 'it was taken in without tags, and carries some by now', contradiction: true }
-      const verdict = preflight(bound, found, found.existence === 'exists' && !untagged)
-      if (verdict.kind === 'contradiction') return { kind: 'failed', error: verdict.why, contradiction: true }
+      const tagged = found.existence === 'exists' && !isStillUntagged(work.removal, found)
+      const verdict = preflight(bound, found, tagged)
+      if (verdict.kind === 'contradiction') {
+        const late = tagged && wasUntagged(work.removal, identity) ? `${gotTags}: ` : ''
+        return { kind: 'failed', error: `${late}${verdict.why}`, contradiction: true }
+      }
       return {
         kind: 'present',
         found,

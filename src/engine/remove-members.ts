@@ -11,7 +11,7 @@ import { event } from './record.ts'
 import { recordProofs, targetsOf, type Proved } from './remove-apply.ts'
 import { lapse } from './remove-lapsed.ts'
 import type { RemovalWork } from './remove-load.ts'
-import { identitiesOf, plannedOf, progressOf } from './removal-row.ts'
+import { baselineOf, identitiesOf, plannedOf, progressOf } from './removal-row.ts'
 
 /** The member whose turn it is, or what would be the first; undefined while nothing is known, or when all are gone. */
 export const currentMember = (removal: RemovalRow): ResourceIdentity | undefined => {
@@ -58,6 +58,24 @@ export const applyBound = async (
     .where('identity', 'is', null)
     .execute()
   return (await removalsByIds(tx, [held.id]))[0]
+}
+
+/** A cascade that was bound is none any more: it explains nothing from here on (leases R80). Looked at again at once. */
+export const applyCascades = async (
+  tx: Tx,
+  held: Held,
+  removal: RemovalRow,
+  cascades: ReadonlyMap<string, readonly string[]>,
+): Promise<void> => {
+  if ((await stillHeld(tx, 'removals', [held])).size === 0) return
+  const baseline = baselineOf(removal)
+  if (baseline === null) return
+  const members = baseline.members.map((one) => ({ ...one, takesAlong: cascades.get(one.immutableId) ?? one.takesAlong }))
+  await tx.db
+    .updateTable('removals')
+    .set({ ...unlocked(tx.now), baseline: JSON.stringify({ ...baseline, members }) })
+    .where('id', '=', removal.id)
+    .execute()
 }
 
 export interface MemberGone {

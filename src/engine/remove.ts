@@ -94,7 +94,8 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     const provider = context.providers.get(removal.provider)
     const recorded = identityOf(work.attempt)
     const bound = [...identitiesOf(removal), ...(removal.identity === null ? plannedOf(removal) : [])]
-    const members = bound.length > 0 ? bound : recorded ? [recorded] : []
+    // Also what its attempt recorded beside what is bound: only with that is it over.
+    const members = recorded === null || bound.some((one) => one.immutableId === recorded.immutableId) ? bound : [...bound, recorded]
     if (!provider || members.length === 0 || work.backendMissing) return later()
     if ((await reach(provider, work.config, removal.scope, held.signal)) !== null) return later()
     await admit(work, 'read')
@@ -176,7 +177,9 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     if (mismatch !== null) return store.write((tx) => needsPerson(tx, held, work, `nothing was touched: ${mismatch}`))
     await admit(work, work.removal.state === 'verifying' ? 'read' : 'delete')
     const members = identitiesOf(work.removal)
-    if (members.length > 1) return stepGroup(tools, held, work, provider)
+    // All of it is gone by its progress: what else its attempt recorded is no member, and is not taken for one.
+    if (members.length > 1 || (members.length === 1 && currentMember(work.removal) === undefined))
+      return stepGroup(tools, held, work, provider)
     const identity = await identityFor(work, provider, held.signal)
     if ('error' in identity) {
       if (identity.final) return store.write((tx) => needsPerson(tx, held, work, identity.error))

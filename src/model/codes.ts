@@ -86,7 +86,11 @@ export const eventCodes = {
   ),
   'removal.overtaken': entry<{ cloudId: string }>(
     'warning',
-    (p) => `Removal proves nothing of ${p.cloudId}, which its attempt recorded meanwhile: that is taken back by a removal of its own`,
+    (p) => `Removal proves nothing of ${p.cloudId}, which its attempt recorded: that is taken back by a removal of its own`,
+  ),
+  'removal.left-to-sweeps': entry<{ cloudId: string }>(
+    'warning',
+    (p) => `What was found is gone; ${p.cloudId}, which its attempt recorded, is not proved gone: sweeps judge it by itself`,
   ),
   'removal.closed': entry<{ reason: string; left: string }>(
     'warning',

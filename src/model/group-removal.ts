@@ -11,6 +11,8 @@ export interface BoundMember extends Identity {
   attachedTo: readonly string[] | null
   /** Native ids of what is deleted with it. */
   takesAlong: readonly string[] | null
+  /** It was taken in without tags (leases R85). Missing: it carried ours. */
+  untagged?: true
 }
 
 /** The baseline that is kept with a removal. */
@@ -19,7 +21,7 @@ export interface Baseline {
   boundAt: number
   /** Immutable ids that earlier removals of the same attempt had proved gone: their records hold the proofs. Missing: none had. */
   before?: readonly string[]
-  /** Immutable ids of those that were taken in without tags: they must stay so (leases R85). Missing: none. */
+  /** Immutable ids of those that were taken in without tags: they stay so, or get what their group carries (leases R85). Missing: none. */
   untagged?: readonly string[]
   members: readonly Pick<BoundMember, 'immutableId' | 'labelsHash' | 'attachedTo' | 'takesAlong'>[]
 }
@@ -88,6 +90,30 @@ const awaitsTaker = (facts: GroupFacts, member: BoundMember): boolean =>
       facts.reads.get(taker.immutableId)?.kind === 'present',
   )
 
+/**
+ * What of the bound cascades is none any more: the taker's own read, before it is called, does not show it, or the taker is proved gone and the member still
+ * stands. Whatever becomes of such a member, that taker did not do it (leases R80).
+ * @returns by immutable id of the taker, the native ids that it takes along as far as is still known; empty: nothing has changed
+ */
+export const cascadesNow = (facts: GroupFacts): ReadonlyMap<string, readonly string[]> => {
+  const stands = new Set(
+    facts.members.flatMap(({ immutableId, nativeId }) => {
+      const read = facts.reads.get(immutableId)
+      return read?.kind === 'present' && read.going !== true ? [nativeId] : []
+    }),
+  )
+  const now = new Map<string, readonly string[]>()
+  for (const { immutableId, takesAlong } of facts.members) {
+    if (takesAlong === null || takesAlong.length === 0) continue
+    const read = facts.reads.get(immutableId)
+    const shown = read?.kind === 'present' && read.going !== true && !facts.answered.has(immutableId) ? read.takesAlong : undefined
+    const isGone = facts.progress.includes(immutableId)
+    const left = takesAlong.filter((id) => (shown === undefined || shown.includes(id)) && !(isGone && stands.has(id)))
+    if (left.length < takesAlong.length) now.set(immutableId, left)
+  }
+  return now
+}
+
 const explained = (facts: GroupFacts, member: BoundMember, proof: string): string | null => {
   if (facts.answered.has(member.immutableId)) return proof
   const who = facts.acknowledged.get(member.immutableId)
@@ -95,6 +121,10 @@ const explained = (facts: GroupFacts, member: BoundMember, proof: string): strin
   const taker = takersOf(facts, member).find((other) => facts.progress.includes(other.immutableId) || isGoing(facts, other))
   return taker === undefined ? null : `${proof}; it went with ${named(taker)}`
 }
+
+/** What was bound without tags may get its own late: exactly those that another member was bound with, and not one label more (leases R85). */
+const gotItsTags = (member: BoundMember, labels: string, { members }: Pick<GroupFacts, 'members'>): boolean =>
+  member.untagged === true && members.some((other) => other.untagged !== true && other.labelsHash === labels)
 
 /**
  * What of a survivor is not as it was bound; null: all that the read shows is. A reference that is stale, or gone, is tolerated only where the other member
@@ -105,8 +135,9 @@ export const memberChange = (
   read: MemberRead & { kind: 'present' },
   facts: Pick<GroupFacts, 'members' | 'progress'>,
 ): string | null => {
-  if (read.labelsHash !== undefined && member.labelsHash !== null && read.labelsHash !== member.labelsHash)
-    return `the labels of ${named(member)} have changed`
+  const { labelsHash } = read
+  const isAsBound = labelsHash === undefined || member.labelsHash === null || labelsHash === member.labelsHash
+  if (!isAsBound && !gotItsTags(member, labelsHash, facts)) return `the labels of ${named(member)} have changed`
   const goneIds = new Set(facts.members.filter((one) => facts.progress.includes(one.immutableId)).map((one) => one.nativeId))
   for (const [now, then, word] of [
     [read.attachedTo, member.attachedTo, 'attached to'],

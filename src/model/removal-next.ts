@@ -18,6 +18,10 @@ export interface RemovalStanding {
   waitsUntil: number | null
   /** It waits for a person to say why something is gone. */
   missing: boolean
+  /** Something of it carries no tags, so that no sweep sees it (leases R85). */
+  unlisted: boolean
+  /** A finding says that what is there contradicts what it is to take back. */
+  contradicted: boolean
   /** The installation that a fork of this database left it to; null: it is held here. */
   leftTo: string | null
   fingerprint: string
@@ -34,6 +38,10 @@ export const isStuck = (one: RemovalStanding, now: number): boolean =>
     one.failures >= stuckAfter ||
     (one.acceptedAt !== null && now - one.acceptedAt > longAcceptedMs))
 
+/** It was refused so often that trying by itself may never end it: a person may (orphans R91). */
+export const isContradicted = (one: Pick<RemovalStanding, 'failures' | 'contradicted'>): boolean =>
+  one.contradicted && one.failures >= stuckAfter
+
 export const nextStep = (one: RemovalStanding, mode: SweepMode): string => {
   const close = `leasehold removal close ${one.id} --reason R`
   if (isOverRemoval(one.state)) return 'none'
@@ -43,7 +51,7 @@ export const nextStep = (one: RemovalStanding, mode: SweepMode): string => {
   if (one.missing)
     return `find out why it is gone; then leasehold removal acknowledge-absence ${one.id} --fingerprint ${one.fingerprint.slice(0, 12)} --reason R`
   if (one.state === 'gave-up')
-    return mode === 'delete'
+    return mode === 'delete' && !one.unlisted
       ? `a sweep that finds it goes on with it, after its quarantine; or end it by hand, then ${close}`
       : `end it by hand: its absence is found by itself; or ${close}`
   if (one.dueAt === null)
@@ -51,6 +59,8 @@ export const nextStep = (one: RemovalStanding, mode: SweepMode): string => {
   if (one.heldBy !== null) return `the end of what holds it: ${one.heldBy}`
   if (isFound(one.cause) && mode !== 'delete') return `mode delete: in mode ${mode} nothing found is taken back`
   if (one.waitsUntil !== null) return `none: it ${waitText(one.waitsUntil)}`
+  if (one.retryAt !== null && isContradicted(one))
+    return `what contradicts it is cleared up, for it is tried again at ${new Date(one.retryAt).toISOString()}; or ${close}`
   if (one.retryAt !== null) return `the next try at ${new Date(one.retryAt).toISOString()}`
   return one.state === 'verifying' ? 'the proof of its absence: it is looked for' : 'none: it is being worked on'
 }

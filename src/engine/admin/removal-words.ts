@@ -1,6 +1,7 @@
 /** The two words that a person has in a removal that stands still: "I know why that is gone", and "leave it" (leases R91, orphans R91). */
 import { LeaseholdError } from '../../model/errors.ts'
 import { isLive } from '../../model/lease.ts'
+import { isContradicted } from '../../model/removal-next.ts'
 import { isOverRemoval } from '../../model/removal.ts'
 import { isLeftByFork } from '../../model/stop.ts'
 import { missingText, type Acknowledged } from '../../model/stopped.ts'
@@ -8,6 +9,7 @@ import type { RemovalView } from '../../model/wire-removals.ts'
 import { attemptById } from '../../store/attempts.ts'
 import { unlocked } from '../../store/due.ts'
 import { appendEvents } from '../../store/events.ts'
+import { contradictedRemovals } from '../contradicted.ts'
 import { lockInstances } from '../../store/instances.ts'
 import { closeOwners } from '../../store/ledger.ts'
 import { lockLeases, type LeaseRow } from '../../store/leases.ts'
@@ -139,11 +141,16 @@ export const acknowledgeAbsence = (
   })
 
 /** May it be given up for good? What is still tried is not: it would go on at the provider. */
-const requireIdle = (row: RemovalRow): void => {
+const requireIdle = async (tx: Tx, row: RemovalRow): Promise<void> => {
   const left = isLeftByFork(row.held_by ?? '')
+  const contradicted = (await contradictedRemovals(tx, [row])).has(row.id)
+  if (!isOverRemoval(row.state) && isContradicted({ failures: row.failures, contradicted })) return
   if (row.state === 'gave-up' || (!isOverRemoval(row.state) && (row.due_at === null || left))) return
   const why = isOverRemoval(row.state) ? `is ${row.state}` : 'is still tried by itself'
-  throw new LeaseholdError('removal_not_stopped', `removal ${row.id} ${why}: only what was given up, or waits for a person, can be closed`)
+  throw new LeaseholdError(
+    'removal_not_stopped',
+    `removal ${row.id} ${why}: only what was given up, is contradicted or waits for a person can be closed`,
+  )
 }
 
 /** The instance ends with its last open attempt: by a person's word, not by a proof. */
@@ -182,7 +189,7 @@ export const closeRemoval = (
   input: { reason: string; fingerprint?: string },
 ): Promise<RemovalView> =>
   say(context, actor, { id, ...input }, async (tx, { row: removal, lease, targets, requireSame: same }, reason) => {
-    requireIdle(removal)
+    await requireIdle(tx, removal)
     same()
     await tx.db
       .updateTable('removals')

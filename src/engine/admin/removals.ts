@@ -10,14 +10,15 @@ import type { AttemptRow } from '../../store/attempts.ts'
 import type { LeaseRow } from '../../store/leases.ts'
 import type { Session } from '../../store/store.ts'
 import { waitsUntil } from '../../store/due.ts'
+import { contradictedRemovals } from '../contradicted.ts'
 import { removalsByIds, unfinishedRemovals, type RemovalRow } from '../../store/removals.ts'
 import { requireFull, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { requireKnown } from '../known.ts'
-import { fingerprintOf, identitiesOf, leftOf, leftText, plannedOf, progressOf, stoppedOf } from '../removal-row.ts'
+import { fingerprintOf, identitiesOf, leftOf, leftText, plannedOf, progressOf, stoppedOf, unlistedOf } from '../removal-row.ts'
 import { iso, isoOrNull } from '../views.ts'
 
-const standingOf = (row: RemovalRow, own: InstallationRow | undefined): RemovalStanding => ({
+const standingOf = (row: RemovalRow, { own, contradicted }: Pick<Beside, 'own' | 'contradicted'>): RemovalStanding => ({
   id: row.id,
   state: row.state,
   cause: row.cause,
@@ -28,6 +29,8 @@ const standingOf = (row: RemovalRow, own: InstallationRow | undefined): RemovalS
   dueAt: row.due_at,
   waitsUntil: waitsUntil(row),
   missing: row.stopped !== null,
+  unlisted: unlistedOf(row).length > 0,
+  contradicted,
   leftTo: leftByFork(own, row.opened_at) ?? (isLeftByFork(row.held_by ?? '') ? leftByFork(own, 0) : null),
   fingerprint: fingerprintOf(row),
 })
@@ -49,6 +52,7 @@ interface Beside {
   lease: LeaseRow | undefined
   attempt: AttemptRow | undefined
   own: InstallationRow | undefined
+  contradicted: boolean
 }
 
 /** What is told with each: its lease, its attempt, and whose this database is. */
@@ -68,11 +72,18 @@ const beside = async (session: Session, rows: readonly RemovalRow[]): Promise<(r
   const leases = new Map(leaseRows.map((row) => [row.id, row]))
   const attempts = new Map(attemptRows.map((row) => [row.id, row]))
   const own = await readInstallation(session)
-  return (row) => ({ lease: row.lease_id === null ? undefined : leases.get(row.lease_id), attempt: attempts.get(row.attempt_id), own })
+  const contradicted = await contradictedRemovals(session, rows)
+  return (row) => ({
+    contradicted: contradicted.has(row.id),
+    lease: row.lease_id === null ? undefined : leases.get(row.lease_id),
+    attempt: attempts.get(row.attempt_id),
+    own,
+  })
 }
 
-const view = (context: EngineContext, row: RemovalRow, { lease, attempt, own }: Beside, now: number): RemovalView => {
-  const standing = standingOf(row, own)
+const view = (context: EngineContext, row: RemovalRow, told: Beside, now: number): RemovalView => {
+  const { lease, attempt } = told
+  const standing = standingOf(row, told)
   return {
     id: row.id,
     state: row.state,

@@ -18,7 +18,7 @@ import type { AuditRecord } from '../../store/audit.ts'
 import type { RemovalRow } from '../../store/removals.ts'
 import type { SweepRow } from '../../store/sweeps.ts'
 import { bodyOf } from '../admin/audit.ts'
-import { baselineOf } from '../removal-row.ts'
+import { baselineOf, progressOf } from '../removal-row.ts'
 import { iso, isoOrNull } from '../views.ts'
 import { keyOf, membersOf } from './asked.ts'
 import { missingRecords } from './missing.ts'
@@ -162,6 +162,40 @@ const verdictOf = (removal: RemovalRow, calls: readonly ReceiptCallView[], missi
   return calls.some(takenOn) ? 'deleted' : 'gone'
 }
 
+/** What our calls took away: asked for and taken on, or bound as going with such a one. */
+const takenByUs = (
+  removal: RemovalRow,
+  resources: readonly ReceiptResourceView[],
+  calls: readonly ReceiptCallView[],
+): ReceiptResourceView[] => {
+  const asked = new Set(calls.filter(takenOn).map((call) => call.resource?.immutableID))
+  const members = baselineOf(removal)?.members ?? []
+  const idOf = new Map(resources.map((one) => [one.nativeID, one.immutableID]))
+  const ours = new Set(asked)
+  // Also what went with one that went along itself: a set that is added to while it is walked hands out the new ones too.
+  for (const id of ours)
+    for (const along of members.find((one) => one.immutableId === id)?.takesAlong ?? []) ours.add(idOf.get(along) ?? along)
+  return resources.filter((one) => ours.has(one.immutableID))
+}
+
+/** What the headline is about: never what others did, nor what is proved gone where the rest is not. */
+const subjectsOf = (
+  removal: RemovalRow,
+  verdict: ReceiptVerdict,
+  resources: readonly ReceiptResourceView[],
+  calls: readonly ReceiptCallView[],
+): { about: readonly ReceiptResourceView[]; byOthers: readonly ReceiptResourceView[] } => {
+  const all = { about: resources, byOthers: [] }
+  if (verdict === 'deleted') {
+    const ours = takenByUs(removal, resources, calls)
+    return ours.length === 0 ? all : { about: ours, byOthers: resources.filter((one) => !ours.includes(one)) }
+  }
+  if (verdict !== 'called') return all
+  const proved = new Set(progressOf(removal))
+  const left = resources.filter((one) => !proved.has(one.immutableID))
+  return left.length === 0 ? all : { about: left, byOthers: [] }
+}
+
 const summaryOf = (
   removal: RemovalRow,
   verdict: ReceiptVerdict,
@@ -225,13 +259,15 @@ export const receiptOf = (told: Told): ReceiptRemovalView => {
   const resources = resourcesOf(told)
   const missing = missingRecords(removal, told.records, told.siblingProofs, chained)
   const verdict = verdictOf(removal, calls, missing)
-  const what =
-    resources.length === 0 ? `what ${removal.name} was to have` : resources.map((one) => `${one.kind} ${keyOf(removal, one)}`).join(', ')
+  const { about, byOthers } = subjectsOf(removal, verdict, resources, calls)
+  const namesOf = (some: readonly ReceiptResourceView[]): string => some.map((one) => `${one.kind} ${keyOf(removal, one)}`).join(', ')
+  const what = resources.length === 0 ? `what ${removal.name} was to have` : namesOf(about)
+  const others = byOthers.length === 0 ? '' : `; by no call of ours: ${namesOf(byOthers)}`
   return {
     removalID: removal.id,
     state: removal.state,
     verdict,
-    summary: summaryOf(removal, verdict, what, calls, proofs),
+    summary: `${summaryOf(removal, verdict, what, calls, proofs)}${others}`,
     name: removal.name,
     ref: removal.ref,
     project: removal.project,

@@ -66,7 +66,7 @@ export interface ListQuery {
   /** Only those that came into being before now - this, ms. */
   olderThanMs: number
   /** `tagged`: all that may carry a ref tag; `ref`: all that may carry this one. What has unreadable tags may carry any. */
-  filter: 'tagged' | { ref: string }
+  filter: 'tagged' | { ref: string; token?: string }
 }
 export interface Listed {
   resource: Resource
@@ -251,7 +251,10 @@ export const openCloud = (path: string, now: () => number = Date.now): Cloud => 
       }),
     list: ({ location, kind, after, size, olderThanMs, filter }) =>
       call((at) => {
-        const [which, ...value] = filter === 'tagged' ? ['(ref is not null or tags is null)'] : ['(ref = ? or tags is null)', filter.ref]
+        const [which, ...value] =
+          filter === 'tagged'
+            ? ['(ref is not null or tags is null)']
+            : ['(ref = ? or tags is null or token = ?)', filter.ref, filter.token ?? null]
         const found = database.all<Row>(
           `select * from resources where location = ? and kind = ? and seq > ? and created_at <= ? and visible_at <= ? and ${which} order by seq limit ?`,
           location,

@@ -30,12 +30,18 @@ interface Named {
   kind: Kind
 }
 
-/** Without its owner nothing leads to the others but their tags, so that listings are asked. @throws CloudError */
+/**
+ * Where a kind is missing, or the owner, nothing leads to the others but their tags and what was fixed at their creation, so that listings are asked. What bears
+ * the attempt's token is shown whatever its tags say: whose it is the engine judges, and "there is none" would be untrue. @throws CloudError
+ */
 const listed = async (client: Client, group: InspectRequest, config: SimulatedConfig, signal: AbortSignal): Promise<Named[]> => {
   const found: Named[] = []
   for (const kind of kinds) {
     const cell = { location: group.location, kind }
-    for await (const item of readCell(cell, pagesOf(client, cell, config.pageSize, { ref: group.ref }, signal))) {
+    for await (const item of readCell(
+      cell,
+      pagesOf(client, cell, config.pageSize, { ref: group.ref, token: group.attemptToken }, signal),
+    )) {
       if ('listed' in item)
         found.push(
           ...item.listed
@@ -61,7 +67,7 @@ export const inspectGroup = async (
 ): Promise<InspectOutcome> => {
   const found = new Map<string, Listed>()
   const asked = new Set<string>()
-  const { internal = [] } = topologyOf(config)
+  const { internal = [], companions } = topologyOf(config)
   // A disk that the same request made with its machine is shown also without tags: whether it is the machine's own the engine judges.
   const isOurs = (peer: Neighbour): boolean =>
     peer.token === group.attemptToken && (peer.ref === group.ref || (peer.ref === null && internal.includes(peer.kind)))
@@ -82,7 +88,8 @@ export const inspectGroup = async (
   }
   try {
     await follow(group.known.flatMap(({ nativeId, kind }) => (isKind(kind) ? [{ id: nativeId, kind }] : [])))
-    if (![...found.values()].some(({ resource }) => resource.kind === ownerKind)) await follow(await listed(client, group, config, signal))
+    const seen = new Set<string>([...found.values()].map(({ resource }) => resource.kind))
+    if (![ownerKind, ...companions].every((kind) => seen.has(kind))) await follow(await listed(client, group, config, signal))
   } catch (error) {
     if (!(error instanceof CloudError)) throw error
     return { kind: 'incomplete', why: error.message, ...ratedBy(error) }

@@ -4,8 +4,10 @@ import type { Actor } from '../../../src/engine/actor.ts'
 import { addHold } from '../../../src/engine/admin/index.ts'
 import { root } from '../../support/engine.ts'
 import { eachStore } from '../../support/stores.ts'
-import { openCases, type Case } from '../cases/support.ts'
-import { findings, groupOn, order, progress, release, removalWhen, type Ids } from './support.ts'
+import { closeRemoval, getRemoval } from '../../../src/engine/admin/index.ts'
+import { root } from '../../support/engine.ts'
+import { graceSeconds, openCases, type Case } from '../cases/support.ts'
+import { approver, findings, groupOn, order, progress, release, removals, removalOf, removalWhen, vanish, type Ids } from './support.ts'
 
 eachStore('an untagged disk of a released machine', (open) => {
   const cases = openCases()
@@ -98,4 +100,81 @@ eachStore('an untagged disk of a released machine', (open) => {
       expect(world.one.count('remove')).toBe(0)
     },
   )
+
+  it.each([true, false])(
+    'that gets tags while its group goes, and exactly those of its group: %s, goes with it, and with one more it stops until a person closes it (leases R85, orphans R91)',
+    async (exactly) => {
+      const { one, ids, release: go } = await untagged()
+      const tags = one.cloud.get(ids.machine)?.tags ?? {}
+      one.hooks.remove = async (resource, real) => {
+        const answer = await real()
+        if (resource.kind === 'ip') one.cloud.setTags(ids.disk, exactly ? tags : { ...tags, team: 'theirs' })
+        return answer
+      }
+      await go()
+      if (exactly) {
+        const row = await removalWhen(one, 'it is gone', (now) => now.state === 'gone')
+        expect(progress(row)).toEqual(order.map((kind) => ids[kind]))
+        return
+      }
+      const { id } = await refused(one)
+      await expect(closeRemoval(one.engine.context, approver, id, { reason: 'too early' })).rejects.toMatchObject({
+        code: 'removal_not_stopped',
+      })
+      await one.advanceUntil(async () => (await removalOf(one)).failures >= 3, 'it fails again and again', 301)
+      const row = await removalWhen(one, 'it rests', (now) => now.lock_owner === null)
+      expect(row.error).toMatch(/labels of disk .* have changed/)
+      expect(one.isRunning(ids.disk)).toBe(true)
+      expect((await getRemoval(one.engine.context, root, id)).nextStep).toContain(`leasehold removal close ${id}`)
+      const closed = await closeRemoval(one.engine.context, approver, id, { reason: 'theirs by now' })
+      expect(closed).toMatchObject({ state: 'closed', left: [expect.stringContaining(ids.disk)] })
+    },
+  )
+
+  it.each([true, false])(
+    'that a given-up removal leaves, untagged: %s, is promised to no sweep, which can not see it: a person is needed (leases R85, orphans R96)',
+    async (bare) => {
+      const { one, ids, release: go } = await untagged()
+      if (!bare) one.cloud.setTags(ids.disk, one.cloud.get(ids.machine)?.tags ?? {})
+      one.hooks.remove = async (resource, real) => (resource.kind === 'disk' ? { kind: 'unknown', error: 'no answer' } : real())
+      await go()
+      await one.store.write((tx) => tx.db.updateTable('removals').set({ cause: 'create-interrupted' }).execute())
+      await one.advanceUntil(async () => (await removals(one))[0]?.state === 'gave-up', 'it is given up', 60)
+      const { id } = await removalOf(one)
+      const { nextStep } = await getRemoval(one.engine.context, root, id)
+      const manual = await one.events('terminate.gave-up.manual')
+      expect(manual.length).toBe(bare ? 1 : 0)
+      expect((await one.events('terminate.gave-up.cleanup-retries')).length).toBe(bare ? 0 : 1)
+      expect(await findings(one)).toEqual(bare ? ['removal-needs-person'] : [])
+      expect(nextStep.startsWith(bare ? 'end it by hand' : 'a sweep that finds it')).toBe(true)
+      if (bare) expect(manual[0]?.event.message).toContain(ids.disk)
+      one.hooks.remove = undefined
+      await one.sweep()
+      await one.sweep(graceSeconds + 60)
+      if (!bare) {
+        await one.gone(ids.disk)
+        return
+      }
+      vanish(one, ids.disk)
+      await one.advanceUntil(async () => (await removalOf(one)).state === 'gone', 'a look finds it gone', 600)
+      expect(await findings(one)).toEqual([])
+    },
+  )
+
+  it.each([
+    ['bears the token of the attempt', true],
+    ['was made by another request', false],
+  ] as const)('whose machine went by itself and that %s is never said not to be there (leases R85, R80)', async (_, ours) => {
+    const { one, ids, release: go } = await untagged()
+    if (!ours) one.cloud.database.run("update resources set token = 'other' where kind = 'disk'")
+    vanish(one, ids.machine)
+    await one.advance(60)
+    await go()
+    const row = await refused(one)
+    expect(one.count('remove')).toBe(0)
+    expect(row.error).toMatch(ours ? /carries no tags, and no living machine of its group/ : /there is no disk of it/)
+    expect(row.stopped === null).toBe(ours)
+    expect(await findings(one)).toEqual([ours ? 'contradiction' : 'removal-needs-person'])
+    expect(one.isRunning(ids.disk)).toBe(true)
+  })
 })
