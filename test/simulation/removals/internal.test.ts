@@ -1,11 +1,9 @@
 /** A machine's own disk that carries no tags: taken in by what was fixed at its creation and by its edge, and by nothing less (leases R85). */
 import { afterEach, expect, it } from 'vitest'
 import type { Actor } from '../../../src/engine/actor.ts'
-import { addHold } from '../../../src/engine/admin/index.ts'
+import { addHold, closeRemoval, getRemoval } from '../../../src/engine/admin/index.ts'
 import { root } from '../../support/engine.ts'
 import { eachStore } from '../../support/stores.ts'
-import { closeRemoval, getRemoval } from '../../../src/engine/admin/index.ts'
-import { root } from '../../support/engine.ts'
 import { graceSeconds, openCases, type Case } from '../cases/support.ts'
 import { approver, findings, groupOn, order, progress, release, removals, removalOf, removalWhen, vanish, type Ids } from './support.ts'
 
