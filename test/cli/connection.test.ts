@@ -146,7 +146,7 @@ describe('leasehold config', () => {
     const serve = await box.run(['serve'], { environment })
     expect(serve).toMatchObject({
       status: 2,
-      err: expect.stringContaining(`leasehold: ${said}. It looks as if it decided what is deleted`) as string,
+      err: expect.stringContaining(`leasehold: ${said} It looks as if it decided what is deleted`) as string,
     })
     expect(serve.err).not.toContain('canary')
     // The twin: another one is told, and no reason to refuse; a wrong setting stops serve here before it opens anything.
