@@ -42,11 +42,12 @@ eachStore('a backend', (open) => {
     await w.sweep(3600)
     expect(await backends(w)).toEqual(['local'])
     hold.open()
-    await until(
-      async () =>
-        (await w.store.read(({ db }) => db.selectFrom('attempts').select('id').where('outcome', '=', 'open').execute())).length === 0,
-      'the attempt has ended',
-    )
+    let looks = 0
+    await until(async () => {
+      // Whose call it was may have lost its lock by the leap of the clock: then somebody takes the row over once that has run out.
+      if (++looks % 20 === 0) await w.advance(2)
+      return (await w.store.read(({ db }) => db.selectFrom('attempts').select('id').where('outcome', '=', 'open').execute())).length === 0
+    }, 'the attempt has ended')
     await w.sweep(60)
     expect(await backends(w)).toEqual(['local'])
     // The twin: nothing is open, and nothing can surface any more.
