@@ -70,7 +70,8 @@ export const metered = (provider: Provider, budgets: Budgets): Provider => {
     create: (request, context) => change(behind(request.config), 'create', () => provider.create(request, context)),
     find: (ref, config, context) => ask(behind(config), () => provider.find(ref, config, context)),
     read: (resource, config, context) => ask(inScope(resource.scope), () => provider.read(resource, config, context)),
-    remove: (resource, config, context) => change(inScope(resource.scope), 'delete', () => provider.remove(resource, config, context)),
+    // The precondition too: without it what changed since its fresh read would be deleted (leases R91).
+    remove: (resource, ...rest) => change(inScope(resource.scope), 'delete', () => provider.remove(resource, ...rest)),
     doctor: (config, context) => call(behind(config), 'read', () => provider.doctor(config, context)),
   }
   /** Only where the provider has it, and as it has it now. */
