@@ -59,8 +59,6 @@ const isAccountedFor = ({ database }: World, thing: Thing): boolean => {
     ) ||
     any(`select 1 from findings where state = 'open' and target_id = ?`, `${providerName}/${location}/${nativeId}`) ||
     any(`select 1 from findings where state = 'open' and evidence like ?`, `%"immutableId":"${immutableId}"%`) ||
-    // Its group is told of by its machine, as the last listing showed it: that one may have been without a page.
-    any(`select 1 from findings where state = 'open' and code = 'protected' and ref = ?`, thing.ref) ||
     any("select 1 from removals where ref = ? and held_by is not null and state <> 'gone'", thing.ref) ||
     any(
       `select 1 from findings where state = 'open' and code in ('contradiction', 'removal-needs-person') and evidence like ?`,

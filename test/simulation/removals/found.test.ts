@@ -104,6 +104,29 @@ eachStore('a group that a sweep found', (open) => {
     expect(one.running()).toEqual([])
   })
 
+  it('that is told of stays told of whole where a page of one kind fails, and nothing of it is called changed (I5, orphans R68)', async () => {
+    const one = await world()
+    const { ids } = await orphan(one)
+    one.cloud.setTags(ids.machine, { ...one.cloud.get(ids.machine)?.tags, keep: 'true' })
+    await one.sweep()
+    expect(await one.told()).toEqual([`protected ${ids.machine}`])
+    const shown = async () => ((await one.open())[0] ?? { fingerprint: '', evidence: '' }) as { fingerprint: string; evidence: string }
+    const before = await shown()
+    expect(before.evidence).toContain(`"nativeId":"${ids.disk}"`)
+    one.fault('list', 'fail-page', { kind: 'disk', location: 'sim-a' })
+    await one.sweep(graceSeconds)
+    const blind = await shown()
+    expect(blind.evidence).toContain(`"nativeId":"${ids.disk}"`)
+    expect(blind.fingerprint).toBe(before.fingerprint)
+    expect(await one.events('finding.changed')).toEqual([])
+    // The twin: seen whole, a disk that is gone is told of no more.
+    one.cloud.clearFaults()
+    vanish(one, ids.disk)
+    await one.sweep(graceSeconds)
+    expect((await shown()).evidence).not.toContain(`"nativeId":"${ids.disk}"`)
+    expect(one.count('remove')).toBe(0)
+  })
+
   it('without its machine is still whole, also where nothing holds the rest together (leases R64)', async () => {
     const one = await world()
     const { ids } = await orphan(one)
