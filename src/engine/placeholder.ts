@@ -1,6 +1,7 @@
 /** An instance before anything of it is made: with its ref in the ledger and its first attempt, in one transaction (I1, orphans R3-R8). */
-import { hex, letterFirst, uuidv7Hex } from '../lib/ids.ts'
-import type { AttemptId, InstanceId, LeaseId, Ref, ScopeId } from '../model/ids.ts'
+import { letterFirst, uuidv7Hex } from '../lib/ids.ts'
+import type { InstanceId, LeaseId, Ref, ScopeId } from '../model/ids.ts'
+import { insertOpenAttempt } from '../store/attempts.ts'
 import type { BackendRow } from '../store/backends.ts'
 import type { Tx } from '../store/store.ts'
 
@@ -69,31 +70,10 @@ export const insertPlaceholder = async (
       owner_closed_at: null,
     })
     .execute()
-  await tx.db
-    .insertInto('attempts')
-    .values({
-      id: `at_${uuidv7Hex(tx.now)}` as AttemptId,
-      ref,
-      instance_id: id,
-      number: 1,
-      token: hex(16),
-      project: backend.project,
-      backend: backend.name,
-      scope,
-      location,
-      outcome: 'open',
-      opened_at: tx.now,
-      called_at: null,
-      called_by: null,
-      deadline_at: tx.now + deadlineMs,
-      ended_at: null,
-      kind: null,
-      native_id: null,
-      immutable_id: null,
-      facts: null,
-      error: null,
-      absent_since: null,
-    })
-    .execute()
+  await insertOpenAttempt(
+    tx,
+    { ref, instance_id: id, number: 1, project: backend.project, backend: backend.name, scope, location },
+    deadlineMs,
+  )
   return { id, name: wanted.name }
 }

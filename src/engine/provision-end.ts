@@ -1,8 +1,6 @@
 /** Ends of a create that made nothing. */
-import { uuidv7Hex, hex } from '../lib/ids.ts'
 import { isLive } from '../model/lease.ts'
-import type { AttemptId } from '../model/ids.ts'
-import { attemptsOf, updateAttempt, type AttemptRow } from '../store/attempts.ts'
+import { attemptsOf, insertOpenAttempt, updateAttempt, type AttemptRow } from '../store/attempts.ts'
 import { unlocked } from '../store/due.ts'
 import { appendEvents } from '../store/events.ts'
 import { closeOwners } from '../store/ledger.ts'
@@ -85,28 +83,6 @@ export const openNextAttempt = async (tx: Tx, held: Held, work: ProvisionWork): 
 /** The caller holds the instance's lock, and knows that no box of the attempt before can serve. */
 export const insertNextAttempt = async (tx: Tx, fresh: ProvisionWork & { attempt: AttemptRow }): Promise<void> => {
   const last = fresh.attempt
-  await tx.db
-    .insertInto('attempts')
-    .values({
-      ...last,
-      id: `at_${uuidv7Hex(tx.now)}` as AttemptId,
-      number: last.number + 1,
-      token: hex(16),
-      outcome: 'open',
-      opened_at: tx.now,
-      called_at: null,
-      called_by: null,
-      mac_key: null,
-      deadline_at: tx.now + (last.deadline_at - last.opened_at),
-      ended_at: null,
-      kind: null,
-      native_id: null,
-      immutable_id: null,
-      facts: null,
-      error: null,
-      absent_since: null,
-      absent_count: 0,
-    })
-    .execute()
+  await insertOpenAttempt(tx, { ...last, number: last.number + 1 }, last.deadline_at - last.opened_at)
   await tx.db.updateTable('instances').set(unlocked(tx.now)).where('id', '=', fresh.instance.id).execute()
 }

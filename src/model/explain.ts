@@ -7,7 +7,7 @@ import { eligibleAt, inventoriesMissing, isEligible, type Quarantine } from './q
 import type { SweepMode } from './sweep-settings.ts'
 import { reasonOf } from './verdict-reasons.ts'
 import type { VerdictKind } from './verdict-reasons.ts'
-import type { Verdict } from './verdict.ts'
+import type { Verdict } from './verdict-case.ts'
 
 export interface ExplanationNode {
   fact: string

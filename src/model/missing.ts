@@ -4,7 +4,7 @@
  */
 import { isActive, type Fact, type InstanceEvidence } from './evidence.ts'
 import type { CompleteCell } from './inventory.ts'
-import type { Verdict } from './verdict.ts'
+import type { Verdict } from './verdict-case.ts'
 
 export interface BoundResource {
   instance: InstanceEvidence

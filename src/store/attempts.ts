@@ -1,6 +1,7 @@
 /** One try to create for a ref. What a call taught is written here, also by a worker that has lost its lock (I3). */
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { hex, uuidv7Hex } from '../lib/ids.ts'
 import { rowsIn } from './bulk.ts'
 import type { Selectable, Updateable } from 'kysely'
 import type { AttemptId, ScopeId } from '../model/ids.ts'
@@ -19,6 +20,45 @@ export const attemptById = (session: Session, id: string): Promise<AttemptRow | 
     .selectAll()
     .where('id', '=', id as AttemptId)
     .executeTakeFirst()
+
+type OpenAttempt = Pick<AttemptRow, 'ref' | 'instance_id' | 'number' | 'project' | 'backend' | 'scope' | 'location'>
+
+/**
+ * Opens one that nobody was asked for yet, with a token of its own.
+ * @param deadlineMs how long the provider's create may take
+ */
+export const insertOpenAttempt = async (
+  tx: Tx,
+  { ref, instance_id, number, project, backend, scope, location }: OpenAttempt,
+  deadlineMs: number,
+): Promise<void> => {
+  await tx.db
+    .insertInto('attempts')
+    .values({
+      id: `at_${uuidv7Hex(tx.now)}` as AttemptId,
+      ref,
+      instance_id,
+      number,
+      token: hex(16),
+      project,
+      backend,
+      scope,
+      location,
+      outcome: 'open',
+      opened_at: tx.now,
+      called_at: null,
+      called_by: null,
+      deadline_at: tx.now + deadlineMs,
+      ended_at: null,
+      kind: null,
+      native_id: null,
+      immutable_id: null,
+      facts: null,
+      error: null,
+      absent_since: null,
+    })
+    .execute()
+}
 
 const attemptsAStatement = 2000
 

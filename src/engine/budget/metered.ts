@@ -4,7 +4,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { OperationClass } from '../../model/budget.ts'
-import type { CallContext, ListingItem, Provider, Rated } from '../../providers/contract.ts'
+import type { ListingItem, Provider, Rated } from '../../providers/contract.ts'
 import type { Account, Budgets } from './budgets.ts'
 import { WaitsForBudget } from './waits.ts'
 
@@ -67,35 +67,35 @@ export const metered = (provider: Provider, budgets: Budgets): Provider => {
       if (answer.kind === 'known') scopes.set(JSON.stringify(config), answer.scope)
       return answer
     },
-    create: (request, context) => change(behind(request.config), 'create', () => provider.create(request, context)),
-    find: (ref, config, context) => ask(behind(config), () => provider.find(ref, config, context)),
-    read: (resource, config, context) => ask(inScope(resource.scope), () => provider.read(resource, config, context)),
-    // The precondition too: without it what changed since its fresh read would be deleted (leases R91).
+    create: (request, ...rest) => change(behind(request.config), 'create', () => provider.create(request, ...rest)),
+    // Whatever else is given is handed on: without its precondition a deletion would take what changed since its fresh read (leases R91).
+    find: (ref, config, ...rest) => ask(behind(config), () => provider.find(ref, config, ...rest)),
+    read: (resource, ...rest) => ask(inScope(resource.scope), () => provider.read(resource, ...rest)),
     remove: (resource, ...rest) => change(inScope(resource.scope), 'delete', () => provider.remove(resource, ...rest)),
-    doctor: (config, context) => call(behind(config), 'read', () => provider.doctor(config, context)),
+    doctor: (config, ...rest) => call(behind(config), 'read', () => provider.doctor(config, ...rest)),
   }
   /** Only where the provider has it, and as it has it now. */
   const optional = {
     inspect:
       (inspect): NonNullable<Provider['inspect']> =>
-      (group, config, context) =>
-        ask(behind(config), () => inspect(group, config, context)),
+      (group, config, ...rest) =>
+        ask(behind(config), () => inspect(group, config, ...rest)),
     list:
       (list): NonNullable<Provider['list']> =>
       (...given) =>
         paced(list, ...given),
     mayList:
       (mayList): NonNullable<Provider['mayList']> =>
-      (location, kind, config, context) =>
-        call(behind(config), 'read', () => mayList(location, kind, config, context)),
+      (location, kind, config, ...rest) =>
+        call(behind(config), 'read', () => mayList(location, kind, config, ...rest)),
     rearm:
       (rearm): NonNullable<Provider['rearm']> =>
-      (resource, seconds, config, context) =>
-        call(inScope(resource.scope), 'read', () => rearm(resource, seconds, config, context)),
+      (resource, ...rest) =>
+        call(inScope(resource.scope), 'read', () => rearm(resource, ...rest)),
     refreshAccess:
       (refresh): NonNullable<Provider['refreshAccess']> =>
-      (resource, config, context: CallContext) =>
-        call(inScope(resource.scope), 'read', () => refresh(resource, config, context)),
+      (resource, ...rest) =>
+        call(inScope(resource.scope), 'read', () => refresh(resource, ...rest)),
   } satisfies { [Name in 'inspect' | 'list' | 'mayList' | 'rearm' | 'refreshAccess']: (own: NonNullable<Provider[Name]>) => Provider[Name] }
 
   return new Proxy(provider, {

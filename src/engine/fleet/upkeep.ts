@@ -10,12 +10,12 @@ import type { Provider, ReadOutcome, ResourceIdentity } from '../../providers/co
 import { attemptById, identityOf } from '../../store/attempts.ts'
 import { unlocked } from '../../store/due.ts'
 import type { InstanceRow } from '../../store/instances.ts'
-import type { InstancesTable } from '../../store/schema.ts'
 import type { EngineContext } from '../context.ts'
 import { openRemovals } from '../open-removals.ts'
 import type { Held } from '../pipeline.ts'
 import { lifetimeMs, reload, type ProvisionWork } from '../provision-load.ts'
 import { graceAfterCoordinatorSeconds, rearm } from '../rearm.ts'
+import { settle } from './settle.ts'
 import { wakeFleet } from './wake.ts'
 import { wipeBox } from './wipe.ts'
 
@@ -29,21 +29,6 @@ const read = (provider: Provider, work: ProvisionWork, identity: ResourceIdentit
   withDeadline('reading a box that waits', provider.callDeadlineSeconds * 1000, signal, (inner) =>
     provider.read(identity, work.config, { signal: inner }),
   ).catch((error: unknown) => ({ kind: 'unknown', error: errorText(error) }) as const)
-
-type Change = Partial<Pick<InstancesTable, 'due_at'>> & { dead_at?: number; checked_at?: number }
-
-/** Only while it is what it was: a lease that took it meanwhile has moved the fence on. */
-const settle = (context: EngineContext, held: Held, work: ProvisionWork, change: Change & { dueIn: number | null }): Promise<void> =>
-  context.store.write(async (tx) => {
-    const fresh = await reload(tx, held, work)
-    if (!fresh) return
-    const { dueIn, ...values } = change
-    await tx.db
-      .updateTable('instances')
-      .set({ ...values, ...unlocked(dueIn === null ? null : tx.now + dueIn) })
-      .where('id', '=', fresh.instance.id)
-      .execute()
-  })
 
 const died = async (context: EngineContext, held: Held, work: ProvisionWork): Promise<void> => {
   await context.store.write(async (tx) => {

@@ -19,6 +19,7 @@ import { reload, type ProvisionWork } from '../provision-load.ts'
 import { rearm } from '../rearm.ts'
 import { event, fleetTarget, instanceTarget, leaseTarget, systemActor } from '../record.ts'
 import { readObstacles } from '../remove-load.ts'
+import { settle } from './settle.ts'
 
 type Verdict = { kind: 'clean'; proof: string } | { kind: 'failed'; why: string }
 
@@ -134,15 +135,7 @@ export const wipeBox = async (
   if (intent.kind === 'held') {
     // What is held stays, and its own clock must not end it meanwhile.
     await rearm(context, provider, identity, work.config, held.signal)
-    await context.store.write(async (tx) => {
-      if (!(await reload(tx, held, work))) return
-      await tx.db
-        .updateTable('instances')
-        .set(unlocked(tx.now + heldRecheckMs))
-        .where('id', '=', work.instance.id)
-        .execute()
-    })
-    return
+    return settle(context, held, work, { dueIn: heldRecheckMs })
   }
   if (intent.kind === 'lost' || !stillStands(held)) return
   const answer = await clear(provider, wipe, work, identity, held)

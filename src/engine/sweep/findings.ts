@@ -5,7 +5,7 @@ import { fingerprintText, advance, type Quarantine } from '../../model/quarantin
 import { completeCell, countsFor, type Inventory } from '../../model/inventory.ts'
 import { reportDueAt } from '../../model/sweep.ts'
 import { reasonOf } from '../../model/verdict-reasons.ts'
-import type { Verdict } from '../../model/verdict.ts'
+import type { Verdict } from '../../model/verdict-case.ts'
 import { resourceKey } from '../../model/removal.ts'
 import type { AttemptId, Ref, ScopeId } from '../../model/ids.ts'
 import type { Contradiction } from '../../providers/contract.ts'

@@ -3,7 +3,8 @@ import type { AttemptEvidence, InstanceEvidence, RefEvidence, SeenResource, Swee
 import { formGroups, type Group } from '../../../src/model/group.ts'
 import type { Own } from '../../../src/model/own.ts'
 import { cellKey, sealInventory, type CellState, type Expectation, type Inventory } from '../../../src/model/inventory.ts'
-import { judge, type Verdict } from '../../../src/model/verdict.ts'
+import { judge } from '../../../src/model/verdict.ts'
+import type { Verdict } from '../../../src/model/verdict-case.ts'
 
 /** When the listing begins. */
 export const T = Date.UTC(2026, 5, 1, 12)

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { formGroups } from '../../../src/model/group.ts'
-import { judge, type Verdict } from '../../../src/model/verdict.ts'
+import { judge } from '../../../src/model/verdict.ts'
+import type { Verdict } from '../../../src/model/verdict-case.ts'
 import type { VerdictReason } from '../../../src/model/verdict-reasons.ts'
 import {
   attempt,

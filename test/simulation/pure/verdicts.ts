@@ -1,6 +1,7 @@
 /** I5, I6 and I10: what may be called an orphan, against the truth about it. */
 import { formGroups, identityKey, type Group } from '../../../src/model/group.ts'
-import { judge, type Verdict } from '../../../src/model/verdict.ts'
+import { judge } from '../../../src/model/verdict.ts'
+import type { Verdict } from '../../../src/model/verdict-case.ts'
 import { clock } from '../../model/sweep/build.ts'
 import type { Property } from './tape.ts'
 import { worldOf, type Truth, type World } from './world.ts'
