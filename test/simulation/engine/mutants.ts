@@ -162,6 +162,7 @@ export const mutants: readonly Named[] = [
       }),
     },
   },
+  { breaks: 'I8', who: 'begins by an approval what has changed since', mutant: { store: between(asItIsNow) } },
 ]
 
 const bare = <R extends FoundResource | ListedResource>(one: R): R => ({ ...one, labels: {} })
@@ -178,6 +179,20 @@ function unlabelled(provider: Provider): Provider {
         yield item.type === 'page' ? { ...item, resources: item.resources.map(bare) } : item
     },
   }
+}
+
+/** The plans that it reads name what is there now, and not what a person looked through. */
+async function asItIsNow(query: CompiledQuery, go: (query: CompiledQuery) => Promise<Answer>): Promise<Answer> {
+  const answer = await go(query)
+  if (!/^select .* from "plans" where .*"state" = /.test(query.sql)) return answer
+  const open = { ...query, sql: "select target_id, fingerprint from findings where code = 'orphan' and state = 'open'", parameters: [] }
+  const found = (await go(open)).rows as { target_id: string; fingerprint: string }[]
+  const now = new Map(found.map((row) => [row.target_id, row.fingerprint]))
+  const rows = (answer.rows as { entries: string }[]).map((row) => {
+    const entries = JSON.parse(row.entries) as { target: string; fingerprint: string }[]
+    return { ...row, entries: JSON.stringify(entries.map((one) => ({ ...one, fingerprint: now.get(one.target) ?? one.fingerprint }))) }
+  })
+  return { ...answer, rows: rows as never[] }
 }
 
 function trusting(provider: Provider): Provider {

@@ -31,6 +31,10 @@ export interface People {
   meanwhile(): void
   /** One step of those who look through what sweeps found. */
   review(): void
+  /** A plan is written down, and nobody looks at it yet. */
+  plan(): void
+  /** Something in the newest plan is not any more what was written down; whoever approves that plan, how late it may be, is to get what stands as it was. */
+  overtake(): (() => void) | null
   abandon(): void
 }
 
@@ -63,8 +67,11 @@ export const makePeople = ({ chance, cloud, crew, database, now, unswept, count 
     thing.labels = change(thing)
     if (thing.labels['keep'] !== undefined) count('kept')
   }
-  const approve = (): void => {
-    const [plan] = database.rows<{ id: string }>("select id from plans where state = 'waiting' order by made_at desc, id limit 1")
+  const newest = (): { id: string; entries: string } | undefined =>
+    database.rows<{ id: string; entries: string }>(
+      "select id, entries from plans where state = 'waiting' order by made_at desc, id limit 1",
+    )[0]
+  const approve = (plan = newest()): void => {
     if (plan)
       ask(async ({ engine }) => {
         await approvePlan(engine.context, root, plan.id, 'looked through')
@@ -86,8 +93,21 @@ export const makePeople = ({ chance, cloud, crew, database, now, unswept, count 
       const what = chance.weighted({ nothing: 60, abandon: unswept ? 0 : 6, keep: 4, unkeep: 2, rename: 4 })
       if (what !== 'nothing') ({ abandon, keep, unkeep, rename })[what]()
     },
+    plan,
+    overtake() {
+      const named = newest()
+      const refs = new Set((JSON.parse(named?.entries ?? '[]') as { ref: string }[]).map(({ ref }) => ref))
+      const planned = cloud.things.filter((thing) => cloud.exists(thing) && thing.tags.ref !== null && refs.has(thing.tags.ref))
+      if (named === undefined || planned.length === 0) return null
+      const thing = chance.of(planned)
+      thing.labels = { ...thing.labels, team: `t${now()}` }
+      count('overtaken')
+      return () => approve(named)
+    },
     review() {
-      ;({ plan, approve, keep, rename, abandon })[chance.weighted({ plan: 6, approve: 8, keep: 1, rename: 3, abandon: 1 })]()
+      ;({ plan, approve: () => approve(), keep, rename, abandon })[
+        chance.weighted({ plan: 6, approve: 8, keep: 1, rename: 3, abandon: 1 })
+      ]()
     },
     abandon,
   }

@@ -106,12 +106,29 @@ export const playWorld = async (database: WorldDatabase, seed: number, mutant: M
     users.create(3 + more.pick(2))
     await wait(10_000, false)
     people.abandon()
-    await wait(more.of([130, 200, 260]) * 1_000, false)
+    if (more.chance(50)) await dawdle()
+    else await wait(more.of([130, 200, 260]) * 1_000, false)
     for (let left = 4 + more.pick(3); left > 0; left--) {
       people.review()
       await universe.drain()
       await wait(more.of([1, 10, 70]) * 1_000, false)
     }
+  }
+
+  /** A plan is approved so late that what changed meanwhile has stood its quarantine once more. */
+  const dawdle = async (): Promise<void> => {
+    let approve = people.overtake()
+    for (let tries = 20; approve === null && tries > 0; tries--) {
+      await wait(15_000, false)
+      people.plan()
+      await universe.drain()
+      approve = people.overtake()
+    }
+    if (approve === null) return
+    await wait(settings.graceMs + more.pick(70) * 1_000, false)
+    approve()
+    await universe.drain()
+    await wait(70_000, false)
   }
 
   const calmDown = async (): Promise<void> => {
