@@ -10,6 +10,7 @@ import type {
 import type { Static, TSchema } from 'typebox'
 import type { Actor } from '../engine/actor.ts'
 import type { EngineContext } from '../engine/context.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import { ref } from './schemas/kinds.ts'
 import { ErrorAnswer } from './schemas/views.ts'
 
@@ -43,6 +44,7 @@ export interface Wiring {
   context: EngineContext
   engine: EngineState
   version: string
+  metrics: Metrics
   /** Looked at by the doctor; null: there is none to look at. */
   dataFolder: string | null
   /** Ends when the server closes: whoever waits answers then. */

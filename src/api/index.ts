@@ -34,6 +34,7 @@ import { auditComponents } from './schemas/audit.ts'
 import { sweepComponents } from './schemas/sweeps.ts'
 import { shared } from './schemas/views.ts'
 import { createSignInFailures } from './sign-in-failures.ts'
+import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
 import { validatorCompiler } from './validate.ts'
 
 export type { Api, EngineState } from './app.ts'
@@ -43,6 +44,8 @@ export interface ApiOptions {
   engine: EngineState
   version: string
   log: Log
+  /** What the engine tells of is in here; missing: only what the database shows. */
+  metrics?: Metrics
   /** The address that it will listen on; on loopback only its names are answered to. Default 127.0.0.1. */
   host?: string
   /** For the doctor to look at. */
@@ -193,7 +196,15 @@ export const createApi = async (options: ApiOptions): Promise<Api> => {
     closing.abort()
     done()
   })
-  const wiring: Wiring = { context, engine, version, dataFolder: options.dataFolder ?? null, closing: closing.signal, forgetTokens }
+  const wiring: Wiring = {
+    context,
+    engine,
+    version,
+    metrics: options.metrics ?? createMetrics({ ofProcess: false }),
+    dataFolder: options.dataFolder ?? null,
+    closing: closing.signal,
+    forgetTokens,
+  }
   for (const add of [
     leaseRoutes,
     readRoutes,

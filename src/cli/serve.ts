@@ -11,6 +11,7 @@ import { tryFileLock } from '../store/claim-lock.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { createLog, type Logger } from '../telemetry/log.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
 import { createProviders } from './serve-providers.ts'
 import { packageVersion } from './support/version.ts'
 import { CliError, exitCodes, messageOf } from './support/errors.ts'
@@ -103,10 +104,12 @@ const serveOnce = async ({ settings, sweeps, rates }: ServeOptions, wantedPort: 
   const unlock = settings.databaseUrl.value === null ? await lockFolder(data) : () => {}
   const store = await openDatabase(settings, data)
   const providers = createProviders(data, (await installationOf(store)).installation_id)
+  const metrics = createMetrics({ ofProcess: true })
   const engine = await createEngine({
     store,
     providers,
     log,
+    meter: metrics,
     version: packageVersion(),
     eventsTtlMs: settings.eventsTtlSeconds.value * 1000,
     retain: {
@@ -136,6 +139,7 @@ const serveOnce = async ({ settings, sweeps, rates }: ServeOptions, wantedPort: 
     engine,
     version: packageVersion(),
     log,
+    metrics,
     dataFolder: data,
     host: settings.host.value,
   })

@@ -7,6 +7,7 @@ import type { SweepSettings } from '../model/sweep-settings.ts'
 import type { LimitPolicy } from '../model/limits.ts'
 import type { Budgets } from './budget/budgets.ts'
 import type { Keyring } from './keyring.ts'
+import type { Meter } from './meter.ts'
 import type { Signals } from './signals.ts'
 
 /** The part of a logger that the engine uses; telemetry is passed in, never imported. */
@@ -32,6 +33,7 @@ export interface EngineContext {
   /** Names this process in locks. */
   replicaId: string
   log: Log
+  meter: Meter
   signals: Signals
   /** The settings of a provider's sweeps, with their origin (orphans R75a). */
   sweepSettings(provider: string): SweepSettings

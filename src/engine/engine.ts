@@ -6,6 +6,7 @@ import { createBudgets } from './budget/budgets.ts'
 import { metered } from './budget/metered.ts'
 import { createAwake, type Awake } from './awake.ts'
 import type { EngineContext, Log } from './context.ts'
+import { noMeter, type Meter } from './meter.ts'
 import { expirePipeline } from './expire.ts'
 import { installationOf } from './installation.ts'
 import { createKeyring } from './keyring.ts'
@@ -53,6 +54,8 @@ export interface EngineOptions {
   eventsTtlMs?: number
   /** How long what is over keeps its own rows. Default: 90 days each. */
   retain?: RetainPolicy
+  /** Missing: nothing is counted. */
+  meter?: Meter
   /** false: no alive marks and no clock watch; for tests that move the database's clock. */
   watchClocks?: boolean
 }
@@ -80,15 +83,17 @@ export const createEngine = async (options: EngineOptions): Promise<Engine> => {
   const awake = createAwake(store, self, log, options.watchClocks ?? true)
   const callsPerSecond = options.callsPerSecond ?? defaultCallsPerSecond
   const budgets = createBudgets(store, callsPerSecond)
+  const meter = options.meter ?? noMeter
   const context: EngineContext = {
     store,
-    providers: new Map(options.providers.map((provider) => [provider.name, metered(provider, budgets)])),
+    providers: new Map(options.providers.map((provider) => [provider.name, metered(provider, budgets, meter)])),
     budgets,
     callsPerSecond,
     installation,
     keyring: createKeyring(store, installation.installation_id),
     replicaId,
     log,
+    meter,
     signals: createSignals(),
     sweepSettings: options.sweepSettings ?? defaultSweepSettings,
     limits: options.limits ?? defaultLimits,

@@ -57,7 +57,8 @@ const unheldInstances = async (tx: Tx, gone: readonly Gone[]): Promise<Set<strin
   return new Set(ids.filter((id) => !still.has(id)))
 }
 
-export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefined[]> => {
+/** @returns of each how long ago it was given up, where this proved all of it gone; in milliseconds */
+export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<(number | null)[]> => {
   const { mine, leases } = await lockAll(tx, items)
   const whole = items.filter((item) => mine.has(item.held.id) && isWhole(item))
   const overtaken = await overtakenBy(tx, whole, progressWith)
@@ -190,5 +191,6 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<undefin
     tx,
     gone.map(({ work }) => work.removal),
   )
-  return items.map(() => undefined)
+  const all = new Set(gone)
+  return items.map((one) => (all.has(one) ? tx.now - one.work.removal.opened_at : null))
 }

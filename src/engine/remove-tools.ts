@@ -71,7 +71,14 @@ export const createTools = (context: EngineContext): RemovalTools => {
     return held.map((one) => ours.has(one.id))
   }, many)
   const outcome = coalesce((accepted: Accepted[]) => store.write((tx) => applyAccepted(tx, accepted)), many)
-  const finish = coalesce((ended: Gone[]) => store.write((tx) => applyGone(tx, ended)), many)
+  const finish = coalesce(async (ended: Gone[]) => {
+    const tookMs = await store.write((tx) => applyGone(tx, ended))
+    for (const [index, { work }] of ended.entries()) {
+      const ms = tookMs[index] ?? null
+      if (ms !== null) context.meter.reclaimed(work.removal.provider, work.removal.cause, ms / 1000)
+    }
+    return ended.map(() => undefined)
+  }, many)
 
   const settle = (work: RemovalWork): void => {
     if (work.removal.lease_id) signals.changed(work.removal.lease_id)

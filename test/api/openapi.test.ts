@@ -97,6 +97,7 @@ describe('/openapi.json', () => {
         'GET /v1/health',
         'GET /v1/ready',
         'GET /openapi.json',
+        'GET /metrics',
       ].toSorted(),
     )
   })

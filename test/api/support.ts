@@ -11,6 +11,7 @@ import type { LeaseAnswer, Role } from '../../src/model/wire.ts'
 import { insertBackend } from '../../src/store/backends.ts'
 import { insertProject } from '../../src/store/projects.ts'
 import type { Store } from '../../src/store/store.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { sqliteDatabase } from '../support/databases.ts'
 import { scriptedProvider, testScope, type Scripted } from '../support/scripted-provider.ts'
 
@@ -94,7 +95,8 @@ export const makeBench = async (store: Store, options: BenchOptions = {}): Promi
   const log = options.log ?? silentLog
   // Under the name of the first backend's provider, so that the first start is the real one.
   const provider = scriptedProvider('process')
-  const engine = await createEngine({ store, providers: [provider], log, version: 'test', watchClocks: false })
+  const metrics = createMetrics({ ofProcess: false })
+  const engine = await createEngine({ store, providers: [provider], log, meter: metrics, version: 'test', watchClocks: false })
   const { adminToken } = await firstStart(engine.context)
   await store.write(async (tx) => {
     await tx.db.updateTable('backends').set({ scope: testScope }).execute()
@@ -114,6 +116,7 @@ export const makeBench = async (store: Store, options: BenchOptions = {}): Promi
     engine,
     version: 'test',
     log,
+    metrics,
     ...(options.host === undefined ? {} : { host: options.host }),
   })
   await api.ready()
@@ -131,8 +134,9 @@ export const makeBench = async (store: Store, options: BenchOptions = {}): Promi
       },
       ...(body === undefined ? {} : { payload: body as string }),
     })
-    const answer = (response.body === '' ? {} : response.json()) as T
-    if (path !== '/openapi.json') check(method, path, response.statusCode, answer)
+    const isJson = String(response.headers['content-type']).startsWith('application/json')
+    const answer = (response.body === '' || !isJson ? {} : response.json()) as T
+    if (path !== '/openapi.json' && path !== '/metrics') check(method, path, response.statusCode, answer)
     return { status: response.statusCode, body: answer, headers: response.headers }
   }
   return {

@@ -11,7 +11,7 @@ import { Check, ErrorAnswer, Status } from '../schemas/views.ts'
 const tags = ['service']
 const readyDeadlineMs = 3_000
 
-export const serviceRoutes = (app: Api, { context, engine, version, dataFolder, closing }: Wiring): void => {
+export const serviceRoutes = (app: Api, { context, engine, version, metrics, dataFolder, closing }: Wiring): void => {
   app.get(
     '/v1/health',
     {
@@ -83,6 +83,25 @@ export const serviceRoutes = (app: Api, { context, engine, version, dataFolder, 
       },
     },
     async (request) => ({ checks: await runDoctor(context, request.actor, dataFolder) }),
+  )
+
+  app.get(
+    '/metrics',
+    {
+      schema: {
+        operationId: 'metrics',
+        summary: 'The metrics, for Prometheus',
+        description: 'What this process counts is only for tokens of all projects.',
+        tags,
+        querystring: nothing,
+        response: answers({ 200: anything({ description: 'Text, in the exposition format of Prometheus' }) }),
+      },
+    },
+    async ({ actor }, reply) => {
+      const status = await readStatus(context, actor, { version, expiryPaused: engine.awake.paused() })
+      reply.type(metrics.contentType).serializer((body: unknown) => body as string)
+      return metrics.render(status, actor.project === null)
+    },
   )
 
   let document: string | undefined

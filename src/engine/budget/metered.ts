@@ -5,6 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { OperationClass } from '../../model/budget.ts'
 import type { ListingItem, Provider, Rated } from '../../providers/contract.ts'
+import { measured, type Meter } from '../meter.ts'
 import type { Account, Budgets } from './budgets.ts'
 import { WaitsForBudget } from './waits.ts'
 
@@ -13,7 +14,17 @@ const longestPaceMs = 5_000
 
 type Config = Record<string, unknown>
 
-export const metered = (provider: Provider, budgets: Budgets): Provider => {
+/** What an answer counts as in the metrics. */
+const outcomeOf = (answer: unknown): string => {
+  const { kind, rate } = (answer ?? {}) as { kind?: string } & Rated
+  return rate?.throttled === true ? 'throttled' : (kind ?? 'done')
+}
+
+/** A listing is metered by what it yields: pages, and how complete each of its cells was. */
+const pageOutcome = ({ done, value }: IteratorResult<ListingItem>): string =>
+  done === true ? 'done' : value.type === 'coverage' ? value.coverage.state.kind : value.type
+
+export const metered = (provider: Provider, budgets: Budgets, meter: Meter): Provider => {
   /** The account behind a configuration, once it was read; what is asked before counts for none. */
   const scopes = new Map<string, string>()
   const behind = (config: Config): Account | null => {
@@ -26,20 +37,25 @@ export const metered = (provider: Provider, budgets: Budgets): Provider => {
     account === null || answer?.rate === undefined ? null : budgets.heard(account, operation, answer.rate)
 
   /** @throws WaitsForBudget */
-  const call = async <T>(account: Account | null, operation: OperationClass, work: () => Promise<T>): Promise<T> => {
+  const call = async <T>(account: Account | null, operation: OperationClass, name: string, work: () => Promise<T>): Promise<T> => {
     if (account !== null) budgets.charge(account, operation)
-    return work()
+    return measured((outcome, seconds) => meter.called(provider.name, name, outcome, seconds), outcomeOf, work)
   }
   /** What was refused for its rate says nothing, so nothing may be made of it. */
-  const ask = async <T extends Rated>(account: Account | null, work: () => Promise<T>): Promise<T> => {
-    const answer = await call(account, 'read', work)
+  const ask = async <T extends Rated>(account: Account | null, name: string, work: () => Promise<T>): Promise<T> => {
+    const answer = await call(account, 'read', name, work)
     const until = await hear(account, 'read', answer)
     if (answer.rate?.throttled === true && until !== null) throw new WaitsForBudget(until)
     return answer
   }
   /** Its answer is on record, whatever it is. */
-  const change = async <T extends Rated>(account: Account | null, operation: OperationClass, work: () => Promise<T>): Promise<T> => {
-    const answer = await call(account, operation, work)
+  const change = async <T extends Rated>(
+    account: Account | null,
+    operation: OperationClass,
+    name: string,
+    work: () => Promise<T>,
+  ): Promise<T> => {
+    const answer = await call(account, operation, name, work)
     await hear(account, operation, answer)
     return answer
   }
@@ -48,13 +64,25 @@ export const metered = (provider: Provider, budgets: Budgets): Provider => {
     const [, config, { signal }] = given
     const account = behind(config)
     if (account !== null) budgets.charge(account, 'read')
-    for await (const item of list(...given)) {
-      yield item
-      if (account === null) continue
-      if (item.type === 'coverage') await hear(account, 'read', item.coverage)
-      if (item.type !== 'page') continue
-      const ahead = await budgets.pace(account, 'read')
-      if (ahead > 0) await pause(Math.min(longestPaceMs, ahead), undefined, { signal })
+    const pages = list(...given)[Symbol.asyncIterator]()
+    const next = () =>
+      measured<IteratorResult<ListingItem>>(
+        (outcome, seconds) => meter.called(provider.name, 'list', outcome, seconds),
+        pageOutcome,
+        () => pages.next(),
+      )
+    try {
+      for (let one = await next(); one.done !== true; one = await next()) {
+        const item = one.value
+        yield item
+        if (account === null) continue
+        if (item.type === 'coverage') await hear(account, 'read', item.coverage)
+        if (item.type !== 'page') continue
+        const ahead = await budgets.pace(account, 'read')
+        if (ahead > 0) await pause(Math.min(longestPaceMs, ahead), undefined, { signal })
+      }
+    } finally {
+      await pages.return?.(undefined)
     }
   }
 
@@ -67,19 +95,19 @@ export const metered = (provider: Provider, budgets: Budgets): Provider => {
       if (answer.kind === 'known') scopes.set(JSON.stringify(config), answer.scope)
       return answer
     },
-    create: (request, ...rest) => change(behind(request.config), 'create', () => provider.create(request, ...rest)),
+    create: (request, ...rest) => change(behind(request.config), 'create', 'create', () => provider.create(request, ...rest)),
     // Whatever else is given is handed on: without its precondition a deletion would take what changed since its fresh read (leases R91).
-    find: (ref, config, ...rest) => ask(behind(config), () => provider.find(ref, config, ...rest)),
-    read: (resource, ...rest) => ask(inScope(resource.scope), () => provider.read(resource, ...rest)),
-    remove: (resource, ...rest) => change(inScope(resource.scope), 'delete', () => provider.remove(resource, ...rest)),
-    doctor: (config, ...rest) => call(behind(config), 'read', () => provider.doctor(config, ...rest)),
+    find: (ref, config, ...rest) => ask(behind(config), 'find', () => provider.find(ref, config, ...rest)),
+    read: (resource, ...rest) => ask(inScope(resource.scope), 'read', () => provider.read(resource, ...rest)),
+    remove: (resource, ...rest) => change(inScope(resource.scope), 'delete', 'remove', () => provider.remove(resource, ...rest)),
+    doctor: (config, ...rest) => call(behind(config), 'read', 'doctor', () => provider.doctor(config, ...rest)),
   }
   /** Only where the provider has it, and as it has it now. */
   const optional = {
     inspect:
       (inspect): NonNullable<Provider['inspect']> =>
       (group, config, ...rest) =>
-        ask(behind(config), () => inspect(group, config, ...rest)),
+        ask(behind(config), 'inspect', () => inspect(group, config, ...rest)),
     list:
       (list): NonNullable<Provider['list']> =>
       (...given) =>
@@ -87,15 +115,15 @@ export const metered = (provider: Provider, budgets: Budgets): Provider => {
     mayList:
       (mayList): NonNullable<Provider['mayList']> =>
       (location, kind, config, ...rest) =>
-        call(behind(config), 'read', () => mayList(location, kind, config, ...rest)),
+        call(behind(config), 'read', 'mayList', () => mayList(location, kind, config, ...rest)),
     rearm:
       (rearm): NonNullable<Provider['rearm']> =>
       (resource, ...rest) =>
-        call(inScope(resource.scope), 'read', () => rearm(resource, ...rest)),
+        call(inScope(resource.scope), 'read', 'rearm', () => rearm(resource, ...rest)),
     refreshAccess:
       (refresh): NonNullable<Provider['refreshAccess']> =>
       (resource, ...rest) =>
-        call(inScope(resource.scope), 'read', () => refresh(resource, ...rest)),
+        call(inScope(resource.scope), 'read', 'refreshAccess', () => refresh(resource, ...rest)),
   } satisfies { [Name in 'inspect' | 'list' | 'mayList' | 'rearm' | 'refreshAccess']: (own: NonNullable<Provider[Name]>) => Provider[Name] }
 
   return new Proxy(provider, {
