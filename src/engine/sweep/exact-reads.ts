@@ -1,8 +1,11 @@
 /** Exact reads of what the ledger expects and a listing did not show: only they turn "not listed" into "not there". */
 import { withDeadline } from '../../lib/deadline.ts'
+import { errorText } from '../../lib/redact.ts'
+import { isUntagged } from '../../model/internal-member.ts'
 import { readsNeeded } from '../../model/inventory.ts'
 import type { ExactRead } from '../../model/missing.ts'
-import type { ScopeId } from '../../model/ids.ts'
+import type { Ref, ScopeId } from '../../model/ids.ts'
+import type { ResourceIdentity } from '../../providers/contract.ts'
 import type { Expected, Unseen } from './expected.ts'
 import type { SweepWork } from './load.ts'
 
@@ -13,15 +16,17 @@ const budgetMs = 120_000
 
 export type ExactReads = ReadonlyMap<string, Exclude<ExactRead, null>>
 
+const identityOf = (unseen: Unseen): ResourceIdentity => ({
+  scope: unseen.scope as ScopeId,
+  location: unseen.location,
+  kind: unseen.kind,
+  nativeId: unseen.nativeId,
+  immutableId: unseen.immutableId,
+  facts: unseen.facts,
+})
+
 export const readExactly = async (work: SweepWork, unseen: Unseen, signal: AbortSignal): Promise<Exclude<ExactRead, null>> => {
-  const identity = {
-    scope: unseen.scope as ScopeId,
-    location: unseen.location,
-    kind: unseen.kind,
-    nativeId: unseen.nativeId,
-    immutableId: unseen.immutableId,
-    facts: unseen.facts,
-  }
+  const identity = identityOf(unseen)
   try {
     const read = await withDeadline('an exact read', work.provider.callDeadlineSeconds * 1000, signal, (inner) =>
       work.provider.read(identity, work.config, { signal: inner }),
@@ -29,6 +34,31 @@ export const readExactly = async (work: SweepWork, unseen: Unseen, signal: Abort
     return read.kind
   } catch {
     return 'unknown'
+  }
+}
+
+/**
+ * What an owner that is gone left without any tag. No listing shows it and nothing takes it back, since no living owner says whose it is (leases R85): so whoever
+ * is told that the owner is missing is told of it too.
+ */
+export const leftUntagged = async (
+  work: SweepWork,
+  unseen: Unseen,
+  signal: AbortSignal,
+): Promise<{ names: string[] } | { unknown: string }> => {
+  const { provider, config } = work
+  const inspect = provider.inspect?.bind(provider)
+  if (inspect === undefined) return { names: [] }
+  const group = { ref: unseen.ref as Ref, location: unseen.location, attemptToken: unseen.attemptToken, known: [identityOf(unseen)] }
+  try {
+    const read = await withDeadline('a look at what it left', provider.callDeadlineSeconds * 1000, signal, (inner) =>
+      inspect(group, config, { signal: inner }),
+    )
+    if (read.kind === 'incomplete') return { unknown: read.why }
+    const left = read.members.filter((one) => isUntagged(one) && one.fixedAttemptToken === unseen.attemptToken && one.existence !== 'gone')
+    return { names: left.map(({ resource }) => `${resource.kind} ${resource.nativeId}`) }
+  } catch (error) {
+    return { unknown: errorText(error) }
   }
 }
 

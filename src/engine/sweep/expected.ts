@@ -16,6 +16,7 @@ export interface Unseen extends BoundResource {
   leaseId: string | null
   name: string
   attemptId: string
+  attemptToken: string
   scope: string
   facts: Record<string, string>
 }
@@ -42,13 +43,13 @@ const detailsOf = async (context: EngineContext, work: SweepWork, refs: readonly
         'instances.attempt_id',
         'instances.lease_id',
         'instances.name',
-
         'attempts.kind',
         'attempts.location',
         'attempts.scope',
         'attempts.native_id',
         'attempts.immutable_id',
         'attempts.facts',
+        'attempts.token',
       ])
       .where('instances.ref', 'in', refs as never)
       .where('instances.project', '=', work.backend.project)
@@ -66,6 +67,7 @@ const unseenOf = (row: Details, immutableId: string): Unseen => ({
   leaseId: row.lease_id,
   name: row.name,
   attemptId: row.attempt_id ?? '',
+  attemptToken: row.token ?? '',
   scope: row.scope ?? '',
   kind: row.kind ?? '',
   location: row.location ?? '',

@@ -12,7 +12,7 @@ import { unswept, type FindingRow } from '../../store/findings.ts'
 import type { Tx } from '../../store/store.ts'
 import type { EngineContext } from '../context.ts'
 import { event, instanceTarget, leaseTarget, reportFinding, resolveAbout } from '../record.ts'
-import { readExactly, type ExactReads } from './exact-reads.ts'
+import { leftUntagged, readExactly, type ExactReads } from './exact-reads.ts'
 import type { Expected, Unseen } from './expected.ts'
 import type { SweepWork } from './load.ts'
 
@@ -20,6 +20,8 @@ export interface Vanished {
   unseen: Unseen
   absence: Absence | null
   proved: boolean
+  /** What it left without any tag, where it is proved gone. */
+  left: Awaited<ReturnType<typeof leftUntagged>>
 }
 
 const absenceOf = (row: FindingRow | undefined): Absence | null =>
@@ -64,12 +66,19 @@ export const judgeVanished = async (
       first.kind === 'read'
         ? missing(unseen, absence, reads.get(unseen.instance.id) ?? (await readExactly(work, unseen, signal)), policy)
         : first
-    judged.push({ unseen, absence, proved: decision.kind === 'missing' })
+    const proved = decision.kind === 'missing'
+    judged.push({ unseen, absence, proved, left: proved ? await leftUntagged(work, unseen, signal) : { names: [] } })
   }
   return judged
 }
 
-const end = async (tx: Tx, work: SweepWork, { unseen }: Vanished, now: number): Promise<void> => {
+/** Nothing else ever shows it, so it is said here. */
+const wordsOf = (left: Vanished['left']): string => {
+  if ('unknown' in left) return `; whether it left something without a tag could not be read: ${left.unknown}`
+  return left.names.length === 0 ? '' : `; it left what carries no tag, which nothing takes back: ${left.names.join(', ')}. End it by hand`
+}
+
+const end = async (tx: Tx, work: SweepWork, { unseen, left }: Vanished, now: number): Promise<void> => {
   const [lease] = unseen.leaseId ? await lockLeases(tx, [unseen.leaseId]) : []
   const [instance] = await lockInstances(tx, [unseen.instance.id])
   // Something changed meanwhile: the next sweep looks again.
@@ -106,8 +115,8 @@ const end = async (tx: Tx, work: SweepWork, { unseen }: Vanished, now: number): 
     scope: unseen.scope,
     target: { type: 'resource', id: key, name: unseen.name },
     alsoTargets: targets,
-    message,
-    evidence: { ref: unseen.ref, instance: instance.id, lease: unseen.leaseId },
+    message: message + wordsOf(left),
+    evidence: { ref: unseen.ref, instance: instance.id, lease: unseen.leaseId, ...('names' in left ? { untagged: left.names } : {}) },
     // Under its ref only: no later listing of the backend resolves it.
     sweep: { ...unswept, ref: unseen.ref as Ref, attempt_id: unseen.attemptId as AttemptId },
   })

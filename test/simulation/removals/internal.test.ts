@@ -175,4 +175,26 @@ eachStore('an untagged disk of a released machine', (open) => {
     expect(await findings(one)).toEqual([ours ? 'contradiction' : 'removal-needs-person'])
     expect(one.isRunning(ids.disk)).toBe(true)
   })
+
+  it('that a machine left which ended by itself is named where the machine is told missing, since nothing else ever shows it (leases R85)', async () => {
+    const { one, ids } = await untagged()
+    vanish(one, ids.machine)
+    await one.sweep(600)
+    await one.sweep(600)
+    const [missing] = (await one.open()).filter((row) => row.code === 'missing')
+    expect(missing?.message).toMatch(
+      new RegExp(`nothing of ours removed it; it left what carries no tag, .*: disk ${ids.disk}\\. End it by hand$`),
+    )
+    expect(one.isRunning(ids.disk)).toBe(true)
+  })
+
+  it('beside a tagged one: only what is untagged is named with a missing machine, the rest is for sweeps', async () => {
+    const one = await cases.open(await open(), { config: { group: 'full' } })
+    const { ids } = await groupOn(one)
+    vanish(one, ids.machine)
+    await one.sweep(600)
+    await one.sweep(600)
+    const [missing] = (await one.open()).filter((row) => row.code === 'missing')
+    expect(missing?.message).toMatch(/nothing of ours removed it$/)
+  })
 })
