@@ -92,7 +92,10 @@ const text =
 
 const readPort = (value: string): Read<number> => {
   const port = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN
-  return port <= 65_535 ? good(port) : bad('must be a port number from 0 (any free one) to 65535')
+  const fromKubernetes = value.startsWith('tcp://')
+    ? ' (Kubernetes sets it for a service called "leasehold": set it yourself, or enableServiceLinks: false)'
+    : ''
+  return port <= 65_535 ? good(port) : bad(`must be a port number from 0 (any free one) to 65535${fromKubernetes}`)
 }
 
 const readUrl = (value: string): Read<string> => {

@@ -66,6 +66,12 @@ describe('settings', () => {
     expect(problem({ environment: { LEASEHOLD_PORT: port } })).toContain('environment LEASEHOLD_PORT: port must be')
   })
 
+  it('say who sets a port that is none, where Kubernetes does', () => {
+    const said = (value: string) => problem({ environment: { LEASEHOLD_PORT: value } })
+    expect(said('tcp://10.0.0.1:80')).toMatch(/Kubernetes sets it for a service called "leasehold".*enableServiceLinks/)
+    expect(said('port')).not.toContain('Kubernetes')
+  })
+
   it.each(['ftp://x', 'localhost:7400', 'http://me:secret@x', 'http://x/?a=1', ''])('refuse url %j', (url) => {
     expect(problem({ flags: { url } })).toContain('flag --url: url must')
   })
