@@ -2,8 +2,10 @@
 import { uuidv7Hex } from '../lib/ids.ts'
 import { insertEach, updateEach } from '../store/bulk.ts'
 import { appendEvents } from '../store/events.ts'
+import { wakeRow } from '../store/due.ts'
 import { unfinishedRemovalsOf } from '../store/removals.ts'
 import type { Tx } from '../store/store.ts'
+import { whyUnreadable } from '../model/removal-record.ts'
 import { isFound, isOpenRemoval } from '../model/removal.ts'
 import type { RemovalId } from '../model/ids.ts'
 import { evidenceOf, type Ended } from './ended.ts'
@@ -22,7 +24,10 @@ export const openRemovals = async (tx: Tx, ended: readonly Ended[]): Promise<voi
     tx,
     ended.map((one) => one.attempt.id),
   )
-  const open = new Set(before.filter((row) => isOpenRemoval(row.state)).map((row) => row.attempt_id))
+  // One that can't be read here stays as it is (leases R89); looking at it tells a person.
+  const unreadable = before.filter((row) => whyUnreadable(row) !== null)
+  for (const row of unreadable) await wakeRow(tx, 'removals', row.id)
+  const open = new Set([...before.filter((row) => isOpenRemoval(row.state)), ...unreadable].map((row) => row.attempt_id))
   const givenUp = new Map(before.map((row) => [row.attempt_id, row]))
   const wanted = ended.filter((one) => !open.has(one.attempt.id))
   for (const one of wanted) {

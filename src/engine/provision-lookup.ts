@@ -17,12 +17,12 @@ import { event, instanceTarget, leaseTarget, reportFinding } from './record.ts'
 const unclearRetryMs = 5_000
 const contradictionRetryMs = 300_000
 
-/** Gives the row back under its fence, to be looked at `ms` later. */
-export const putOff = async (tx: Tx, held: Held, work: ProvisionWork, ms: number): Promise<void> => {
+/** Gives the row back under its fence, to be looked at `ms` later; null: never by itself. */
+export const putOff = async (tx: Tx, held: Held, work: ProvisionWork, ms: number | null): Promise<void> => {
   if ((await stillHeld(tx, 'instances', [held])).size === 0) return
   await tx.db
     .updateTable('instances')
-    .set(unlocked(tx.now + ms))
+    .set(unlocked(ms === null ? null : tx.now + ms))
     .where('id', '=', work.instance.id)
     .execute()
 }

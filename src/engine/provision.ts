@@ -162,6 +162,8 @@ export const provisionPipeline = (context: EngineContext): PipelineSpec => {
     const now = await store.now()
     const work = await store.read((session) => loadProvision(session, held.id, now))
     if (!work) return
+    // Nothing that has ended is made again, whatever made it due (I9).
+    if (work.instance.state === 'terminated') return store.write((tx) => putOff(tx, held, work, null))
     const provider = providerOf(context, work.instance.provider)
     const unreached = work.attempt ? await reach(provider, work.config, work.attempt.scope, held.signal) : null
     if (unreached !== null) {

@@ -4,11 +4,13 @@ import { removalFingerprintText, type Baseline, type BoundMember } from '../mode
 import { isUntagged } from '../model/internal-member.ts'
 import type { Acknowledged, Stopped } from '../model/stopped.ts'
 import { missingKeys } from '../model/stopped.ts'
+import { membersIn, objectIn, progressIn } from '../model/removal-record.ts'
 import type { FoundResource, ResourceIdentity } from '../providers/contract.ts'
 import { identityOf, type AttemptRow } from '../store/attempts.ts'
 import type { RemovalRow } from '../store/removals.ts'
 
-const list = (text: string | null): ResourceIdentity[] => (text === null ? [] : (JSON.parse(text) as ResourceIdentity[]))
+// What can't be read shows as nothing, so that a list still shows the row; who acts on one asks `whyUnreadable` first.
+const list = (text: string | null): ResourceIdentity[] => membersIn<ResourceIdentity>(text) ?? []
 
 /** What is bound, in the order in which it goes; empty while preparing. */
 export const identitiesOf = (removal: Pick<RemovalRow, 'identity'>): ResourceIdentity[] => list(removal.identity)
@@ -23,13 +25,11 @@ export const resourcesOf = (
   ...(removal.identity === null ? plannedOf(removal) : identitiesOf(removal)),
 ]
 /** Immutable ids that are proved gone, in order. */
-export const progressOf = (removal: Pick<RemovalRow, 'progress'>): string[] => JSON.parse(removal.progress) as string[]
+export const progressOf = (removal: Pick<RemovalRow, 'progress'>): string[] => progressIn(removal.progress) ?? []
 export const acknowledgedOf = (removal: Pick<RemovalRow, 'acknowledged'>): Acknowledged[] =>
   JSON.parse(removal.acknowledged) as Acknowledged[]
-export const stoppedOf = (removal: Pick<RemovalRow, 'stopped'>): Stopped | null =>
-  removal.stopped === null ? null : (JSON.parse(removal.stopped) as Stopped)
-export const baselineOf = (removal: Pick<RemovalRow, 'baseline'>): Baseline | null =>
-  removal.baseline === null ? null : (JSON.parse(removal.baseline) as Baseline)
+export const stoppedOf = (removal: Pick<RemovalRow, 'stopped'>): Stopped | null => objectIn<Stopped>(removal.stopped)
+export const baselineOf = (removal: Pick<RemovalRow, 'baseline'>): Baseline | null => objectIn<Baseline>(removal.baseline)
 
 /** What of it is neither proved gone nor known to be missing, as far as anybody knows: of what is bound, else of what a sweep judged, else what the attempt recorded. */
 export const leftOf = (

@@ -9,17 +9,27 @@ import { event, reportFinding } from './record.ts'
 import { endsLease, lockAll, targetsOf } from './remove-apply.ts'
 import type { RemovalWork } from './remove-load.ts'
 
-/** Said in full once for each reason, however often it is looked at. */
-export const needsPerson = async (tx: Tx, held: Held, work: RemovalWork, error: string, stopped: Stopped | null = null): Promise<void> => {
+/**
+ * Said in full once for each reason, however often it is looked at.
+ * @param dueAt ms; when it is looked at again all the same; null: never by itself
+ */
+export const needsPerson = async (
+  tx: Tx,
+  held: Held,
+  work: RemovalWork,
+  error: string,
+  stopped: Stopped | null = null,
+  dueAt: number | null = null,
+): Promise<void> => {
   const { mine, leases } = await lockAll(tx, [{ held, work }])
   if (mine.size === 0) return
   const lease = leases.get(work.removal.lease_id ?? '')
   await tx.db
     .updateTable('removals')
     .set({
-      ...unlocked(null),
+      ...unlocked(dueAt),
       error,
-      failures: work.removal.failures + 1,
+      failures: work.removal.failures + (dueAt !== null && work.removal.error === error ? 0 : 1),
       first_failed_at: work.removal.first_failed_at ?? tx.now,
       failed_at: tx.now,
       retry_at: null,

@@ -8,6 +8,7 @@ import { errorText } from '../lib/redact.ts'
 import type { OperationClass } from '../model/budget.ts'
 import { heldBy, isFound, isOverRemoval, resourceKey } from '../model/removal.ts'
 import { judgeLookUp } from '../model/provision.ts'
+import { whyUnreadable } from '../model/removal-record.ts'
 import { keyMismatch, type RemovalKey } from '../model/removal-key.ts'
 import { isLeftByFork } from '../model/stop.ts'
 import { identityColumns, identityOf, updateAttempt } from '../store/attempts.ts'
@@ -29,8 +30,8 @@ import { needsPerson } from './remove-stop.ts'
 import { createTools, onceEach } from './remove-tools.ts'
 import { identitiesOf, plannedOf } from './removal-row.ts'
 
-/** Newer ones are refused untouched; the first has neither identity nor progress, and is read as one that is not bound yet (leases R89, R90). */
-const knownVersions = new Set([1, 2])
+/** Another replica, or this one after an upgrade, may be able to read it by then. */
+const unreadableAgainMs = 60_000
 
 const keyOf = (row: { scope: string; ref: string; instance_id: string }, attemptId: string): RemovalKey => ({
   scope: row.scope,
@@ -148,10 +149,8 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
   const process = async (held: Held): Promise<void> => {
     const work = await load(held.id)
     if (!work || isOverRemoval(work.removal.state)) return store.write((tx) => applyPutOff(tx, held, null))
-    if (!knownVersions.has(work.removal.version))
-      return store.write((tx) =>
-        needsPerson(tx, held, work, `a removal of version ${work.removal.version} is not known here: nothing was touched`),
-      )
+    const unreadable = whyUnreadable(work.removal)
+    if (unreadable !== null) return store.write((tx) => needsPerson(tx, held, work, unreadable, null, tx.now + unreadableAgainMs))
     if (work.removal.state === 'gave-up') return lookAtGivenUp(held, work)
     if (work.backendMissing && kindOf(work) === 'unheld')
       return tools.giveUp(held, work, `backend ${work.removal.backend} does not exist any more`)

@@ -79,6 +79,8 @@ export interface RemovalEvidence {
   progress?: readonly string[]
   /** A person ended it without proof (orphans R91); null or missing: nobody did. `at` in ms. */
   closed?: { by: string; reason: string; at: number } | null
+  /** Why its record says nothing that can be understood here (leases R89); null or missing: it does. */
+  unreadable?: string | null
 }
 
 /** Everything that we know of one ref. `ledger: null`: nobody here ever issued it. */

@@ -45,6 +45,8 @@ export interface MemberFacts {
   createdAt: number
   changedAt: number
   deadAt: number | null
+  /** When it was last seen alive. */
+  checkedAt: number | null
   served: number
 }
 
@@ -101,7 +103,9 @@ export const decideFleet = (fleet: FleetFacts, members: readonly MemberFacts[], 
       lookMs: living.length === 0 ? null : lookMs,
     }
   const quiet = fleet.paused || fleet.held
-  const old = quiet ? [] : idle.filter((one) => one.deadAt !== null && !livesLongEnough(one.deadAt, fleet.ttlSeconds, now))
+  // One that was just given back has the clock of its last holder still: it is moved with the first look at it, and only then it may prove too old.
+  const looked = (one: MemberFacts): boolean => one.served === 0 || (one.checkedAt ?? 0) > one.changedAt
+  const old = quiet ? [] : idle.filter((one) => one.deadAt !== null && looked(one) && !livesLongEnough(one.deadAt, fleet.ttlSeconds, now))
   const fresh = idle.filter((one) => !old.includes(one))
   const coming = fresh.length + underWay.length + living.filter((one) => one.wiping).length
   // What a person asked for is done now; what is too many by itself rests first.

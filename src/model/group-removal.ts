@@ -3,6 +3,7 @@
  * (leases R77-R84). Pure; the engine reads, writes and calls.
  */
 import type { Identity } from './removal.ts'
+import { progressIn } from './removal-record.ts'
 
 /** A member as it was when it was bound, right before the first deletion; hashes where people wrote. */
 export interface BoundMember extends Identity {
@@ -195,4 +196,11 @@ export const removalFingerprintText = (removal: {
   identity: string | null
   progress: string
   missing: readonly string[]
-}): string => JSON.stringify([removal.id, removal.version, removal.identity, JSON.parse(removal.progress), removal.missing.toSorted()])
+}): string =>
+  JSON.stringify([
+    removal.id,
+    removal.version,
+    removal.identity,
+    progressIn(removal.progress) ?? removal.progress,
+    removal.missing.toSorted(),
+  ])

@@ -88,6 +88,14 @@ const judgeShape = (one: Case): Verdict | null => {
   ])
 }
 
+/** leases R89: of any removal of what this attempt made, whatever became of that. */
+const judgeRecords = ({ group, evidence, listed }: Case): Verdict | null => {
+  const mine = evidence.attempts.find((attempt) => attempt.token === group.token)
+  const broken = evidence.removals.find((removal) => removal.attemptId === mine?.id && removal.unreadable != null)
+  if (broken === undefined) return null
+  return conclude('protected.removal-unreadable', [listed, fact('removal', evidence.readAt, `removal ${broken.id}: ${broken.unreadable}`)])
+}
+
 /** Who protects it: one member is enough for the group (leases R68). */
 export const judgeProtection = (one: Case): Verdict | null => {
   const { group, clock, listed } = one
@@ -101,5 +109,5 @@ export const judgeProtection = (one: Case): Verdict | null => {
     const label = member.labels === null ? null : keepLabel(member.labels)
     if (label !== null) return conclude('protected.keep', told(member, `label ${label}=${member.labels?.[label] ?? ''}`))
   }
-  return judgeShape(one)
+  return judgeRecords(one) ?? judgeShape(one)
 }

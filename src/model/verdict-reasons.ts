@@ -179,6 +179,18 @@ export const verdictReasons = {
     told,
   ),
   'protected.report-only': entry('warning', 'The provider’s rules forbid taking it back in this shape.', 'that shape changing', told),
+  'protected.member-not-listed': entry(
+    'warning',
+    'It was protected when all of it was listed, and what belongs to it can not be listed now.',
+    'a complete listing of that kind',
+    told,
+  ),
+  'protected.removal-unreadable': entry(
+    'error',
+    'The record of a removal of it can not be read here: nobody knows what of it was taken away, so nothing of it is.',
+    'a coordinator that can read that record, or a person who ends by hand what is left',
+    told,
+  ),
   'protected.removal-closed': entry(
     'error',
     'A person closed its removal, and what is left of it is no whole group: nothing takes it back by itself.',

@@ -42,12 +42,17 @@ export interface Place {
   id: string
 }
 
-/** Is there nothing left to say of it? Proved gone, no lease that lives or whose box is kept, no removal but proved ones, no attempt of which something may still surface. */
-const nothingLeft = sql`i.state = 'terminated' and i.gave_up_at is null
+/**
+ * Is there nothing left to say of it? Proved gone, no lease that lives or whose box is kept, no removal but proved ones, no attempt of which something may still
+ * surface, and nobody's hold, which names what it holds by its row (I10).
+ */
+const nothingLeft = (now: number) => sql`i.state = 'terminated' and i.gave_up_at is null
   and not exists (select 1 from removals r where r.instance_id = i.id and r.state <> 'gone')
   and not exists (select 1 from attempts a where a.ref = i.ref and a.outcome in ('open', 'abandoned'))
   and not exists (select 1 from findings f where f.ref = i.ref and f.state = 'open')
-  and not exists (select 1 from leases s where s.id = i.lease_id and (s.state in ('provisioning', 'active') or s.due_at is not null))`
+  and not exists (select 1 from leases s where s.id = i.lease_id and (s.state in ('provisioning', 'active') or s.due_at is not null))
+  and not exists (select 1 from holds h where h.removed_at is null and (h.until_at is null or h.until_at > ${now})
+    and ((h.target_type = 'lease' and h.target_id = i.lease_id) or (h.target_type = 'instance' and h.target_id = i.id)))`
 
 const compactedOf = (instance: InstanceRow, lease: LeaseRow | undefined, now: number): CompactedRow => ({
   ref: instance.ref,
@@ -81,7 +86,7 @@ export const compact = async (tx: Tx, ids: readonly string[]): Promise<number> =
   const instances = new Map((await lockInstances(tx, ids as InstanceId[])).map((row) => [row.id, row]))
   if (instances.size === 0) return 0
   const among = sql.join([...instances.keys()].map((id) => sql`${id}`))
-  const query = sql<{ id: InstanceId }>`select i.id from instances i where i.id in (${among}) and ${nothingLeft}`
+  const query = sql<{ id: InstanceId }>`select i.id from instances i where i.id in (${among}) and ${nothingLeft(tx.now)}`
   const going = (await query.execute(tx.db)).rows.flatMap((row) => instances.get(row.id) ?? [])
   if (going.length === 0) return 0
   const rows = going.map((row) => compactedOf(row, row.lease_id === null ? undefined : leases.get(row.lease_id), tx.now))

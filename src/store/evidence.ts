@@ -6,6 +6,7 @@ import { CompiledQuery } from 'kysely'
 import type { AttemptEvidence, RefEvidence, RemovalEvidence } from '../model/evidence.ts'
 import { isOpenRemoval } from '../model/removal.ts'
 import { systemActor } from '../model/removal-evidence.ts'
+import { membersIn, progressIn, whyUnreadable } from '../model/removal-record.ts'
 import type { InstanceState, LeaseState, RemovalState } from '../model/wire.ts'
 import type { Session } from './store.ts'
 
@@ -40,8 +41,11 @@ interface Joined {
   release_deletes: number | null
   removal_id: string | null
   removal_state: RemovalState | null
+  version: number | null
   identity: string | null
+  planned: string | null
   progress: string | null
+  baseline: string | null
   closed_at: number | null
   closed_by: string | null
   closed_reason: string | null
@@ -51,7 +55,7 @@ const text = (among: string): string => `select l.ref, l.project, l.owner_id, l.
   i.id as instance_id, i.state as instance_state, i.changed_at, i.terminated_at, i.gave_up_at, i.attempt_id as bound_attempt_id,
   a.id as attempt_id, a.number, a.token, a.scope, a.location, a.outcome, a.opened_at, a.deadline_at, a.ended_at, a.kind, a.native_id, a.immutable_id, a.mac_key,
   s.id as lease_id, s.state as lease_state, s.release_deletes,
-  r.id as removal_id, r.state as removal_state, r.identity, r.progress,
+  r.id as removal_id, r.state as removal_state, r.version, r.identity, r.planned, r.progress, r.baseline,
   r.closed_at, r.closed_by, r.closed_reason
   from ledger l
   left join instances i on i.ref = l.ref
@@ -85,8 +89,9 @@ const removalOf = (row: Joined, id: string): RemovalEvidence => ({
   id,
   attemptId: row.attempt_id ?? '',
   open: row.removal_state !== null && isOpenRemoval(row.removal_state),
-  bound: JSON.parse(row.identity ?? '[]') as RemovalEvidence['bound'],
-  progress: JSON.parse(row.progress ?? '[]') as string[],
+  bound: membersIn(row.identity) ?? [],
+  progress: progressIn(row.progress) ?? [],
+  unreadable: whyUnreadable({ ...row, version: row.version ?? 0, progress: row.progress ?? '[]' }),
   closed:
     row.closed_at === null || row.closed_by === null || row.closed_by === systemActor
       ? null

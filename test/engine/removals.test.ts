@@ -298,7 +298,6 @@ eachStore('the removal of a box', (_open, database) => {
         progress: '[]',
         state: 'preparing',
         started_at: null,
-        due_at: null,
         lock_owner: null,
       })
       expect(row.error).toMatch(new RegExp(`version ${version} is not known here`))
@@ -307,6 +306,11 @@ eachStore('the removal of a box', (_open, database) => {
     expect(provider.calls).toHaveLength(calls)
     expect((await findings(store)).map((one) => one.code)).toEqual(['removal-needs-person', 'removal-needs-person'])
     expect(provider.boxes.size).toBe(2)
+    // It stays due, so that whoever knows the version goes on with it.
+    await store.write(async (tx) => void (await tx.db.updateTable('removals').set({ version: 2 }).execute()))
+    await at(engine, (await store.now()) + 61_000)
+    for (const lease of leases) await gone(engine, lease)
+    expect(provider.boxes.size).toBe(0)
   })
 
   it('without a recorded identity its look-up decides: found, it goes; not found, a person decides; unclear, it is tried again (leases R46)', async () => {

@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import { afterEach, expect, it } from 'vitest'
 import type { Engine } from '../../src/engine/engine.ts'
+import { addHold, removeHold } from '../../src/engine/admin/index.ts'
 import { explainKey } from '../../src/engine/explain/index.ts'
 import { createLease, getLease, putLease, releaseLease } from '../../src/engine/leases/index.ts'
 import { readReceipt } from '../../src/engine/receipt/index.ts'
@@ -112,6 +113,27 @@ eachStore('what is over', (open) => {
     expect(left.map((row) => row.lease_id as string).toSorted()).toEqual([kept.id, live.id, stuck.id, found.id].toSorted())
     // The twin: with its finding resolved, the one that ended goes.
     await store.write((tx) => sql`update findings set state = 'resolved', resolved_at = ${tx.now} where id = 'fd_x'`.execute(tx.db))
+    expect((await compact(w)).instances).toBe(1)
+  })
+
+  it('is not let go of while somebody holds it: what turns up under its ref is held still (I10)', async () => {
+    const w = await world({ mode: 'delete' })
+    const { lease, box } = await w.orphan()
+    const hold = await addHold(w.engine.context, root, { targetType: 'lease', targetID: lease.id, reason: 'mine' })
+    const { nativeId } = box.resource
+    const removes = w.provider.count('remove')
+    w.provider.boxes.delete(nativeId)
+    await advance(w.store, 91 * day)
+    expect((await compact(w)).instances).toBe(0)
+    w.provider.boxes.set(nativeId, box)
+    await w.round()
+    await w.round(2 * intervalMs)
+    expect(w.provider.boxes.has(nativeId)).toBe(true)
+    expect(w.provider.count('remove')).toBe(removes)
+    // The twin: without the hold its rows go.
+    w.provider.boxes.delete(nativeId)
+    await removeHold(w.engine.context, root, hold.id)
+    await w.store.write((tx) => sql`update findings set state = 'resolved', resolved_at = ${tx.now}`.execute(tx.db))
     expect((await compact(w)).instances).toBe(1)
   })
 

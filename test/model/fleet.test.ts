@@ -22,6 +22,7 @@ const member = (over: Partial<MemberFacts> = {}): MemberFacts => ({
   createdAt: now - 2 * hour,
   changedAt: now - 2 * hour,
   deadAt: now + 24 * hour,
+  checkedAt: now - 60_000,
   served: 0,
   ...over,
 })
@@ -42,6 +43,13 @@ describe('a fleet', () => {
     for (const over of [{ paused: true }, { held: true }])
       expect(decideFleet(fleet(over), [old], now)).toMatchObject({ create: 0, remove: [] })
     expect(decideFleet(fleet(), [old], now)).toMatchObject({ create: 2, remove: [{ id: old.id, cause: 'fleet-old' }] })
+  })
+
+  it('calls nothing old by the clock of its last holder: the first look at what was given back moves that', () => {
+    const back = member({ served: 1, changedAt: now - 10, checkedAt: now - 10, deadAt: now + 60_000 })
+    expect(decideFleet(fleet({ size: 1 }), [back], now).remove).toEqual([])
+    const looked = { ...back, checkedAt: now - 5 }
+    expect(decideFleet(fleet({ size: 1 }), [looked], now).remove).toEqual([{ id: back.id, cause: 'fleet-old' }])
   })
 
   it('removes at once what a person asked away, the oldest first, and lets rest what came back by itself', () => {

@@ -41,6 +41,7 @@ export const memberFacts = (row: InstanceRow): MemberFacts => ({
   createdAt: row.created_at,
   changedAt: row.changed_at,
   deadAt: row.dead_at,
+  checkedAt: row.checked_at,
   served: row.served,
 })
 

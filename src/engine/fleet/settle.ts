@@ -15,9 +15,11 @@ export const settle = (context: EngineContext, held: Held, work: ProvisionWork, 
     const fresh = await reload(tx, held, work)
     if (!fresh) return
     const { dueIn, ...values } = change
+    // Given up while it was looked at: its removal has it, and nothing brings it back to this queue (I9).
+    const over = fresh.instance.state === 'terminating' || fresh.instance.state === 'terminated'
     await tx.db
       .updateTable('instances')
-      .set({ ...values, ...unlocked(dueIn === null ? null : tx.now + dueIn) })
+      .set(over ? unlocked(null) : { ...values, ...unlocked(dueIn === null ? null : tx.now + dueIn) })
       .where('id', '=', fresh.instance.id)
       .execute()
   })

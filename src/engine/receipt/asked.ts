@@ -1,5 +1,6 @@
 /** Which removals a key asks for: those of a lease, an instance, a ref, an attempt or a resource, or one by its own id. */
 import { sql } from 'kysely'
+import { membersIn } from '../../model/removal-record.ts'
 import { resourceKey } from '../../model/removal.ts'
 import { rowsIn } from '../../store/bulk.ts'
 import { ledgerByRef, type LedgerRow } from '../../store/ledger.ts'
@@ -26,8 +27,7 @@ interface Resource {
 const mostNames = 50
 const mostScanned = 50
 
-export const membersOf = (removal: RemovalRow): ResourceIdentity[] =>
-  removal.identity === null ? [] : (JSON.parse(removal.identity) as ResourceIdentity[])
+export const membersOf = (removal: RemovalRow): ResourceIdentity[] => membersIn<ResourceIdentity>(removal.identity) ?? []
 
 const newestFirst = (rows: readonly RemovalRow[]): RemovalRow[] =>
   rows.toSorted((a, b) => b.opened_at - a.opened_at || (a.id < b.id ? 1 : -1))

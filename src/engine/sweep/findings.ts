@@ -16,7 +16,7 @@ import type { Session, Tx } from '../../store/store.ts'
 import { event, reportFinding, resolveAbout, type Target } from '../record.ts'
 import type { Judged } from './judge-all.ts'
 import type { SweepWork } from './load.ts'
-import { shownMember, type ShownMember } from './shown.ts'
+import { membersOf, shownMember, unshown } from './shown.ts'
 
 const codeOf = (verdict: Verdict): FindingCode | null => {
   if (!reasonOf(verdict.reason).finding) return null
@@ -87,9 +87,6 @@ export const advanceOrphan = (work: SweepWork, inventory: Inventory, judged: Jud
   return { judged, quarantine: moved.kind === 'ended' ? null : moved.quarantine, changed: moved.kind === 'changed' }
 }
 
-const membersOf = (row: FindingRow): Partial<ShownMember>[] =>
-  (JSON.parse(row.evidence) as { members?: Partial<ShownMember>[] }).members ?? []
-
 /** Could this inventory have shown what was told of? Each kind of it must be complete there; of what the provider itself told, every kind. */
 const couldShow = ({ work, inventory }: SweepNote, row: FindingRow): boolean => {
   const members = membersOf(row)
@@ -97,13 +94,6 @@ const couldShow = ({ work, inventory }: SweepNote, row: FindingRow): boolean => 
   const kinds = members.every((one) => one.kind !== undefined) ? members.map((one) => one.kind ?? '') : work.provider.kinds
   return countsFor(inventory, location, work.provider.ownerKind) && kinds.every((kind) => completeCell(inventory, location, kind) !== null)
 }
-
-/** What was told of, and this inventory could not have shown: a page that failed makes no group smaller (I5). */
-const unshown = ({ inventory }: SweepNote, row: FindingRow, listed: readonly ShownMember[]): Partial<ShownMember>[] =>
-  membersOf(row).filter(
-    ({ location = '', kind = '', nativeId }) =>
-      completeCell(inventory, location, kind) === null && !listed.some((one) => one.kind === kind && one.nativeId === nativeId),
-  )
 
 const noteOne = async (tx: Tx, note: SweepNote, judged: Judged, code: FindingCode, before: FindingRow | undefined): Promise<Noted> => {
   const { work, inventory } = note
@@ -113,7 +103,7 @@ const noteOne = async (tx: Tx, note: SweepNote, judged: Judged, code: FindingCod
   const listed = group.members.map(shownMember)
   // What this inventory could not show again stays told, as it was.
   const blind = before !== undefined && !couldShow(note, before)
-  const members = blind ? [...listed, ...unshown(note, before, listed)] : listed
+  const members = blind ? [...listed, ...unshown(inventory, before, listed)] : listed
   await reportFinding(tx, {
     code,
     project: work.backend.project,

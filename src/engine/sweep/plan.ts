@@ -12,6 +12,7 @@ import { instancesByIds } from '../../store/instances.ts'
 import { unfinishedRemovalsOf } from '../../store/removals.ts'
 import type { AttemptId, InstanceId, Ref } from '../../model/ids.ts'
 import type { RemovalEvidence } from '../../model/removal-evidence.ts'
+import { membersIn, objectIn } from '../../model/removal-record.ts'
 import { isFound, isOpenRemoval } from '../../model/removal.ts'
 import { shapeOfGroup } from '../../model/verdict-protection.ts'
 import type { Ended } from '../ended.ts'
@@ -84,7 +85,7 @@ const history = async (
     rows.map((row) => ({
       provider: row.provider,
       kind: leaderKind(
-        (JSON.parse(row.planned ?? row.identity ?? '[]') as { kind: string }[]).map((one) => one.kind),
+        (membersIn(row.planned ?? row.identity) ?? []).map((one) => one.kind),
         ownerKind,
       ),
       rule: row.cause,
@@ -112,7 +113,7 @@ const withDropped = async (session: Session, eligible: readonly OrphanEntry[]): 
   const dropped = new Set(
     rows
       .filter((row) => row.state === 'gave-up' && isFound(row.cause) && row.evidence !== null)
-      .map((row) => `${row.attempt_id} ${(JSON.parse(row.evidence ?? '{}') as RemovalEvidence).found?.fingerprint}`),
+      .map((row) => `${row.attempt_id} ${objectIn<RemovalEvidence>(row.evidence)?.found?.fingerprint}`),
   )
   return eligible.map((entry) => (dropped.has(`${attemptOf(entry)[0]} ${entry.fingerprint}`) ? { ...entry, dropped: true } : entry))
 }

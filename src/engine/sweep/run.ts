@@ -1,17 +1,19 @@
 /** One sweep of one backend: account, listing, verdicts, and then what may be written of them. A dry run is the same without the writing. */
 import { withDeadline } from '../../lib/deadline.ts'
 import { errorText } from '../../lib/redact.ts'
+import type { SweepPolicy } from '../../model/evidence.ts'
 import type { Expectation, Inventory } from '../../model/inventory.ts'
 import type { VerdictReason } from '../../model/verdict-reasons.ts'
 import { usedLocations } from '../../store/attempts.ts'
 import { passWaits } from '../budget/waits.ts'
 import type { EngineContext } from '../context.ts'
 import { explainUnseen } from './exact-reads.ts'
-import { compareWithLedger } from './expected.ts'
+import { compareWithLedger, type Expected } from './expected.ts'
 import { expectationOf } from './guard.ts'
 import { judgeAll, seal, type Judged } from './judge-all.ts'
 import { listScope, type Listing } from './listing.ts'
 import { policyOf, type SweepWork } from './load.ts'
+import { rememberProtection } from './remembered.ts'
 import { judgeVanished, type Vanished } from './vanished.ts'
 
 export interface Inspected {
@@ -77,6 +79,23 @@ const reachedScope = async (work: SweepWork, signal: AbortSignal): Promise<{ sco
   }
 }
 
+const judgeListing = async (
+  context: EngineContext,
+  work: SweepWork,
+  scope: string,
+  listing: Listing,
+  policy: SweepPolicy,
+  signal: AbortSignal,
+) => {
+  const expected = await compareWithLedger(context, work, listing)
+  const reads = await explainUnseen(work, expected, signal)
+  const counts = await context.store.read((session) => expectationOf(session, work, scope, listing, expected, reads))
+  const inventory = seal(work, listing, counts)
+  const judged = await rememberProtection(context, work, scope, inventory, await judgeAll(context, listing, inventory, policy))
+  const vanished = await judgeVanished(context, work, expected, inventory, reads, signal)
+  return { inventory, judged, vanished, counts, expected }
+}
+
 /** Reads and judges; writes nothing. */
 export const inspect = async (context: EngineContext, work: SweepWork, signal: AbortSignal): Promise<Inspection> => {
   const startedAt = await context.store.now()
@@ -94,12 +113,15 @@ export const inspect = async (context: EngineContext, work: SweepWork, signal: A
     passWaits(error)
     return { kind: 'raised', startedAt, error: errorText(error) }
   }
-  const expected = await compareWithLedger(context, work, listing)
-  const reads = await explainUnseen(work, expected, signal)
-  const counts = await context.store.read((session) => expectationOf(session, work, scope, listing, expected, reads))
-  const inventory = seal(work, listing, counts)
-  const judged = await judgeAll(context, listing, inventory, policy)
-  const vanished = await judgeVanished(context, work, expected, inventory, reads, signal)
+  // What can't be judged is a failed sweep like one that can't be listed: with a certificate, put off, and told of.
+  let rest: Pick<Inspected, 'inventory' | 'judged' | 'vanished' | 'counts'> & { expected: Expected }
+  try {
+    rest = await judgeListing(context, work, scope, listing, policy, signal)
+  } catch (error) {
+    passWaits(error)
+    return { kind: 'raised', startedAt: listing.startedAt, error: errorText(error) }
+  }
+  const { inventory, judged, vanished, counts, expected } = rest
   const verdicts: Inspected['verdicts'] = {}
   for (const { verdict } of judged) verdicts[verdict.reason] = (verdicts[verdict.reason] ?? 0) + 1
   const ours = judged.filter(({ verdict }) => verdict.kind !== 'foreign' && verdict.kind !== 'held').length

@@ -164,4 +164,24 @@ eachStore('partial lists', (open) => {
     await one.scheduled()
     expect((await one.scheduled())?.outcome).toBe('clean')
   })
+
+  it('a member that protects its group protects it also while its kind may not be listed (leases R68)', async () => {
+    const one = await cases.open(await open())
+    const orphan = await one.orphan()
+    const nic = await one.launch(orphan, 'nic')
+    const tags = one.cloud.get(nic.id)?.tags ?? {}
+    one.cloud.setTags(nic.id, { ...tags, keep: 'true' })
+    await one.sweep()
+    expect(await one.told()).toEqual([`protected ${orphan.cloudID}`])
+    one.fault('list', 'denied', { kind: 'nic' })
+    for (let i = 0; i < 3; i++) await one.sweep(graceSeconds + 60)
+    expect(one.count('remove')).toBe(0)
+    expect(await one.told()).toContain(`protected ${orphan.cloudID}`)
+    // The twin: seen again without its label, the group is found, and goes.
+    one.cloud.database.run('delete from faults')
+    one.cloud.setTags(nic.id, tags)
+    await one.sweep(60)
+    await one.sweep(graceSeconds + 60)
+    await one.gone(orphan.cloudID)
+  })
 })
