@@ -37,26 +37,31 @@ export const readExactly = async (work: SweepWork, unseen: Unseen, signal: Abort
   }
 }
 
-/**
- * What an owner that is gone left without any tag. No listing shows it and nothing takes it back, since no living owner says whose it is (leases R85): so whoever
- * is told that the owner is missing is told of it too.
- */
-export const leftUntagged = async (
-  work: SweepWork,
-  unseen: Unseen,
-  signal: AbortSignal,
-): Promise<{ names: string[] } | { unknown: string }> => {
+/** What of a group is still there. */
+export interface LeftOf {
+  /** Carries our tags: sweeps go on with it. */
+  tagged: string[]
+  /** Carries none: no listing shows it, and no living owner says whose it is, so nothing takes it back (leases R85). */
+  untagged: string[]
+}
+
+/** What an owner that is gone left: whoever is told that it is missing is told of that too. */
+export const leftBy = async (work: SweepWork, unseen: Unseen, signal: AbortSignal): Promise<LeftOf | { unknown: string }> => {
   const { provider, config } = work
   const inspect = provider.inspect?.bind(provider)
-  if (inspect === undefined) return { names: [] }
+  if (inspect === undefined) return { tagged: [], untagged: [] }
   const group = { ref: unseen.ref as Ref, location: unseen.location, attemptToken: unseen.attemptToken, known: [identityOf(unseen)] }
   try {
     const read = await withDeadline('a look at what it left', provider.callDeadlineSeconds * 1000, signal, (inner) =>
       inspect(group, config, { signal: inner }),
     )
     if (read.kind === 'incomplete') return { unknown: read.why }
-    const left = read.members.filter((one) => isUntagged(one) && one.fixedAttemptToken === unseen.attemptToken && one.existence !== 'gone')
-    return { names: left.map(({ resource }) => `${resource.kind} ${resource.nativeId}`) }
+    const order = provider.topology?.(config).order ?? []
+    const left = read.members
+      .filter((one) => one.fixedAttemptToken === unseen.attemptToken && one.existence !== 'gone')
+      .toSorted((a, b) => order.indexOf(a.resource.kind) - order.indexOf(b.resource.kind))
+    const names = (some: typeof left): string[] => some.map(({ resource }) => `${resource.kind} ${resource.nativeId}`)
+    return { tagged: names(left.filter((one) => !isUntagged(one))), untagged: names(left.filter(isUntagged)) }
   } catch (error) {
     return { unknown: errorText(error) }
   }

@@ -12,16 +12,17 @@ import { unswept, type FindingRow } from '../../store/findings.ts'
 import type { Tx } from '../../store/store.ts'
 import type { EngineContext } from '../context.ts'
 import { event, instanceTarget, leaseTarget, reportFinding, resolveAbout } from '../record.ts'
-import { leftUntagged, readExactly, type ExactReads } from './exact-reads.ts'
+import { leftBy, readExactly, type ExactReads } from './exact-reads.ts'
 import type { Expected, Unseen } from './expected.ts'
+import type { SweepMode } from '../../model/sweep-settings.ts'
 import type { SweepWork } from './load.ts'
 
 export interface Vanished {
   unseen: Unseen
   absence: Absence | null
   proved: boolean
-  /** What it left without any tag, where it is proved gone. */
-  left: Awaited<ReturnType<typeof leftUntagged>>
+  /** What it left, where it is proved gone. */
+  left: Awaited<ReturnType<typeof leftBy>>
 }
 
 const absenceOf = (row: FindingRow | undefined): Absence | null =>
@@ -67,15 +68,20 @@ export const judgeVanished = async (
         ? missing(unseen, absence, reads.get(unseen.instance.id) ?? (await readExactly(work, unseen, signal)), policy)
         : first
     const proved = decision.kind === 'missing'
-    judged.push({ unseen, absence, proved, left: proved ? await leftUntagged(work, unseen, signal) : { names: [] } })
+    judged.push({ unseen, absence, proved, left: proved ? await leftBy(work, unseen, signal) : { tagged: [], untagged: [] } })
   }
   return judged
 }
 
-/** Nothing else ever shows it, so it is said here. */
-const wordsOf = (left: Vanished['left']): string => {
-  if ('unknown' in left) return `; whether it left something without a tag could not be read: ${left.unknown}`
-  return left.names.length === 0 ? '' : `; it left what carries no tag, which nothing takes back: ${left.names.join(', ')}. End it by hand`
+/** A lease that has failed sounds as if all of it were over: what is not is said here. */
+const wordsOf = (left: Vanished['left'], mode: SweepMode): string => {
+  if ('unknown' in left) return `; what it left could not be read: ${left.unknown}`
+  const { tagged, untagged } = left
+  const theirs = mode === 'delete' ? 'which sweeps take back' : `which sweeps report and, in mode ${mode}, leave alone`
+  return [
+    tagged.length === 0 ? '' : `; it left ${tagged.join(', ')}, ${theirs}`,
+    untagged.length === 0 ? '' : `; it left what carries no tag, which nothing takes back: ${untagged.join(', ')}. End it by hand`,
+  ].join('')
 }
 
 const end = async (tx: Tx, work: SweepWork, { unseen, left }: Vanished, now: number): Promise<void> => {
@@ -115,8 +121,13 @@ const end = async (tx: Tx, work: SweepWork, { unseen, left }: Vanished, now: num
     scope: unseen.scope,
     target: { type: 'resource', id: key, name: unseen.name },
     alsoTargets: targets,
-    message: message + wordsOf(left),
-    evidence: { ref: unseen.ref, instance: instance.id, lease: unseen.leaseId, ...('names' in left ? { untagged: left.names } : {}) },
+    message: message + wordsOf(left, work.settings.mode.value),
+    evidence: {
+      ref: unseen.ref,
+      instance: instance.id,
+      lease: unseen.leaseId,
+      ...('unknown' in left ? {} : { left: left.tagged, untagged: left.untagged }),
+    },
     // Under its ref only: no later listing of the backend resolves it.
     sweep: { ...unswept, ref: unseen.ref as Ref, attempt_id: unseen.attemptId as AttemptId },
   })

@@ -182,19 +182,19 @@ eachStore('an untagged disk of a released machine', (open) => {
     await one.sweep(600)
     await one.sweep(600)
     const [missing] = (await one.open()).filter((row) => row.code === 'missing')
-    expect(missing?.message).toMatch(
-      new RegExp(`nothing of ours removed it; it left what carries no tag, .*: disk ${ids.disk}\\. End it by hand$`),
-    )
+    const said = `nothing of ours removed it; it left nic ${ids.nic}, ip ${ids.ip}, which sweeps take back; it left what carries no tag, .*: disk ${ids.disk}`
+    expect(missing?.message).toMatch(new RegExp(`${said}\\. End it by hand$`))
     expect(one.isRunning(ids.disk)).toBe(true)
   })
 
-  it('beside a tagged one: only what is untagged is named with a missing machine, the rest is for sweeps', async () => {
-    const one = await cases.open(await open(), { config: { group: 'full' } })
+  it('is told apart from what carries tags, which sweeps go on with, or report where they may not', async () => {
+    const one = await cases.open(await open(), { mode: 'report', config: { group: 'full' } })
     const { ids } = await groupOn(one)
     vanish(one, ids.machine)
     await one.sweep(600)
     await one.sweep(600)
     const [missing] = (await one.open()).filter((row) => row.code === 'missing')
-    expect(missing?.message).toMatch(/nothing of ours removed it$/)
+    const left = `it left nic ${ids.nic}, ip ${ids.ip}, disk ${ids.disk}, which sweeps report and, in mode report, leave alone`
+    expect(missing?.message).toMatch(new RegExp(`${left}$`))
   })
 })
