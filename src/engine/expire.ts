@@ -8,7 +8,7 @@ import { decideDue, type DueDecision } from '../model/lease.ts'
 import { attemptsOf, identityOf } from '../store/attempts.ts'
 import { findBackend } from '../store/backends.ts'
 import { updateEach } from '../store/bulk.ts'
-import { stillHeld, wakeRow } from '../store/due.ts'
+import { stillHeld, wakeRow, type Locked } from '../store/due.ts'
 import { appendEvents } from '../store/events.ts'
 import { instancesByIds, lockInstances } from '../store/instances.ts'
 import { leaseById, leasesByIds, type LeaseRow } from '../store/leases.ts'
@@ -17,7 +17,7 @@ import { providerOf, type EngineContext } from './context.ts'
 import { leaseFacts } from './facts.ts'
 import type { Ended } from './ended.ts'
 import { openRemovals } from './open-removals.ts'
-import type { Held, PipelineSpec } from './pipeline.ts'
+import type { PipelineSpec } from './pipeline.ts'
 import { rearm } from './rearm.ts'
 import { event, leaseTarget, reportFinding, resolveAbout } from './record.ts'
 
@@ -35,6 +35,7 @@ const columns = [
   ['due_at', 'bigint'],
   ['lock_owner', 'text'],
   ['lock_until', 'bigint'],
+  ['lock_fence', 'bigint'],
 ] as const
 
 const nextDue = (decision: DueDecision, lease: LeaseRow, now: number): number | null => {
@@ -77,10 +78,11 @@ const warnIdle = async (tx: Tx, decided: readonly Outcome[]): Promise<void> => {
   )
 }
 
-const applyDue = async (tx: Tx, held: readonly Held[]): Promise<Outcome[]> => {
-  const mine = await stillHeld(tx, 'leases', held)
+/** @param mine the rows that this transaction may write, by their ids */
+const applyDue = async (tx: Tx, rows: readonly Locked[], mine: Iterable<string>): Promise<Outcome[]> => {
   const leases = new Map((await leasesByIds(tx, [...mine])).map((row) => [row.id as string, row]))
-  const decided = held.map((one): Outcome => {
+  const fences = new Map(rows.map((row) => [row.id, row.fence]))
+  const decided = rows.map((one): Outcome => {
     const lease = leases.get(one.id) ?? null
     return { lease, decision: lease ? decideDue(leaseFacts(lease), tx.now) : { kind: 'nothing' } }
   })
@@ -113,7 +115,8 @@ const applyDue = async (tx: Tx, held: readonly Held[]): Promise<Outcome[]> => {
       if (!lease) return []
       // An active lease without a recorded box can't be: should it be, it is looked at for ever rather than forgotten.
       const forgotten = decision.kind === 'expire' && !settled.has(lease.id)
-      return [[lease.id, forgotten ? tx.now + unboundPollMs : nextDue(decision, lease, tx.now), null, null]]
+      const dueAt = forgotten ? tx.now + unboundPollMs : nextDue(decision, lease, tx.now)
+      return [[lease.id, dueAt, null, null, fences.get(lease.id) ?? lease.lock_fence]]
     }),
   )
   return decided
@@ -167,17 +170,39 @@ const retain = async (context: EngineContext, lease: LeaseRow, overdue: boolean,
 }
 
 export const expirePipeline = (context: EngineContext): PipelineSpec => {
-  const apply = coalesce((held: Held[]) => context.store.write((tx) => applyDue(tx, held)), { largest: 100 })
+  const apply = coalesce((rows: Locked[]) => context.store.write(async (tx) => applyDue(tx, rows, await stillHeld(tx, 'leases', rows))), {
+    largest: 100,
+  })
+  const wake = (outcomes: readonly Outcome[]): void => {
+    const kinds = new Set(outcomes.map(({ decision, lease }) => lease && decision.kind))
+    if (kinds.has('expire')) context.signals.wake('remove')
+    if (kinds.has('expire-provisioning')) context.signals.wake('provision')
+  }
+  const goOn = async ({ decision, lease }: Outcome, signal: AbortSignal): Promise<void> => {
+    if (lease && decision.kind === 'retained') await retain(context, lease, decision.overdue, signal)
+  }
   return {
     name: 'expire',
     table: 'leases',
     capacity: 500,
+    async take(tx, rows) {
+      const outcomes = await applyDue(
+        tx,
+        rows,
+        rows.map((row) => row.id),
+      )
+      return {
+        committed: () => wake(outcomes),
+        left: rows.flatMap((row, i) => {
+          const outcome = outcomes[i] as Outcome
+          return outcome.decision.kind === 'retained' ? [{ row, process: (held) => goOn(outcome, held.signal) }] : []
+        }),
+      }
+    },
     async process(held) {
-      const { decision, lease } = await apply(held)
-      if (!lease) return
-      if (decision.kind === 'expire') context.signals.wake('remove')
-      if (decision.kind === 'expire-provisioning') context.signals.wake('provision')
-      if (decision.kind === 'retained') await retain(context, lease, decision.overdue, held.signal)
+      const outcome = await apply(held)
+      wake([outcome])
+      await goOn(outcome, held.signal)
     },
   }
 }

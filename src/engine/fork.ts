@@ -1,6 +1,6 @@
 /**
  * A fork: from now on this database is another installation, which holds nothing. What it held stays as history, as somebody else's: nothing of it is moved, looked
- * for or taken back any more. What stops its removals for ever is in `readStops` and in the verdicts; here its rows leave the queues, and every list of what
+ * for or taken back any more. What stops its removals for ever is in `readObstacles` and in the verdicts; here its rows leave the queues, and every list of what
  * is left to do.
  */
 import { letterFirst, secret } from '../lib/ids.ts'

@@ -3,7 +3,8 @@
  * result is applied only under the fence of its lock. One slow row delays no other: every row is worked on by itself.
  */
 import { fairShares, shareAlone } from '../model/fair.ts'
-import { anyDue, dueProjects, extendLocks, lockDue, putOffForRate, type Locked, type QueueTable } from '../store/due.ts'
+import { anyDue, dueProjects, extendLocks, lockDue, putOffForRate, takeDue, type Locked, type QueueTable } from '../store/due.ts'
+import type { Tx } from '../store/store.ts'
 import { sql } from 'kysely'
 import { errorText } from '../lib/redact.ts'
 import { WaitsForBudget } from './budget/waits.ts'
@@ -30,6 +31,14 @@ export interface Held extends Locked {
 export const stillStands = (held: Held): boolean =>
   !held.signal.aborted && performance.now() < (held.standsUntil ?? Number.POSITIVE_INFINITY)
 
+/** What was done to rows in the transaction that took them. */
+export interface Taken {
+  /** Called once that has committed. */
+  committed: () => void
+  /** What more there is to do of some. Their locks do not stand: what it writes, it guards by itself. */
+  left: readonly { row: Locked; process: (held: Held) => Promise<void> }[]
+}
+
 export interface PipelineSpec {
   name: PipelineName
   table: QueueTable
@@ -40,6 +49,11 @@ export interface PipelineSpec {
    * @returns `lock`: others are due too; `again`: there may be more of the same; `done`: nothing is due any more
    */
   settle?(now: number): Promise<'lock' | 'again' | 'done'>
+  /**
+   * What needs nothing but the database is done in the transaction that takes the rows, and writes their fences: a crowd costs one commit rather than two. When
+   * it throws, the rows are locked and processed, each by itself.
+   */
+  take?(tx: Tx, rows: readonly Locked[]): Promise<Taken>
   /** Its rows are in no hurry: all that come due within a tick are taken together. */
   patient?: boolean
   /** May throw: what waits for a rate is put off, any other row comes back when its lock ends, and the log has the reason. */
@@ -65,13 +79,12 @@ export const createPipeline = (context: EngineContext, spec: PipelineSpec, pause
   let lastServed = ''
   let roused = false
 
-  const work = (lock: Locked, standsUntil: number): void => {
+  const work = (lock: Locked, standsUntil: number, process = (one: Held): Promise<void> => spec.process(one)): void => {
     // Our own lock on it had ended before it could be renewed: who still works under that one has lost it.
     inWork.get(lock.id)?.abort.abort(new Error('the lock on this row was lost'))
     const abort = new AbortController()
     const held: Held = { ...lock, signal: abort.signal, standsUntil }
-    const done = spec
-      .process(held)
+    const done = process(held)
       .catch((error: unknown) => {
         if (!(error instanceof WaitsForBudget) || spec.table === 'leases') throw error
         const { table } = spec
@@ -85,28 +98,58 @@ export const createPipeline = (context: EngineContext, spec: PipelineSpec, pause
     inWork.set(lock.id, { held, abort, done })
   }
 
+  type Choose = (rowsOf: (limit: number, project?: string) => Promise<Locked[]>) => Promise<Locked[]>
+
+  /** @returns undefined: they could not be taken so */
+  const take = async (choose: Choose): Promise<Locked[] | undefined> => {
+    if (!spec.take) return undefined
+    try {
+      const { rows, taken } = await store.write(async (tx) => {
+        const chosen = await choose((limit, project) => takeDue(tx, spec.table, limit, project))
+        return { rows: chosen, taken: chosen.length === 0 ? undefined : await spec.take?.(tx, chosen) }
+      })
+      taken?.committed()
+      for (const { row, process } of taken?.left ?? []) work(row, Number.POSITIVE_INFINITY, process)
+      return rows
+    } catch (error) {
+      log.debug({ pipeline: spec.name, error: errorText(error) }, 'rows could not be worked on together')
+      return undefined
+    }
+  }
+
+  /** @returns how many were taken */
+  const fetchThose = async (choose: Choose): Promise<number> => {
+    const taken = await take(choose)
+    if (taken) return taken.length
+    // Before the database is asked: what the lock's own clock counts from is later.
+    const standsUntil = performance.now() + lockMs
+    const locked = await store.write((tx) => choose((limit, project) => lockDue(tx, spec.table, context.replicaId, limit, lockMs, project)))
+    for (const lock of locked) work(lock, standsUntil)
+    return locked.length
+  }
+
   /** The longest due first, whoever's they are. */
-  const fetchOldest = async (free: number): Promise<Locked[]> => {
+  const fetchOldest = async (free: number): Promise<number> => {
     const most = Math.min(free, shareAlone(spec.capacity) - inWork.size)
-    const locked = most <= 0 ? [] : await store.write((tx) => lockDue(tx, spec.table, context.replicaId, most, lockMs))
-    crowded = locked.length >= most
-    return locked
+    const taken = most <= 0 ? 0 : await fetchThose((rowsOf) => rowsOf(most))
+    crowded = taken >= most
+    return taken
   }
 
   /** More is due than fits: every project has its turn, however much of another's is due or hangs. */
-  const fetchFairly = async (free: number, now: number): Promise<Locked[]> => {
+  const fetchFairly = async (free: number, now: number): Promise<number> => {
     const due = await store.read((session) => dueProjects(session, spec.table, now))
     const counts = new Map<string, number>()
     for (const { held } of inWork.values()) counts.set(held.project ?? '', (counts.get(held.project ?? '') ?? 0) + 1)
     const shares = fairShares(due, counts, free, spec.capacity, lastServed)
     lastServed = shares.at(-1)?.project ?? ''
-    const locked = await store.write(async (tx) => {
+    const taken = await fetchThose(async (rowsOf) => {
       const rows: Locked[] = []
-      for (const { project, limit } of shares) rows.push(...(await lockDue(tx, spec.table, context.replicaId, limit, lockMs, project)))
+      for (const { project, limit } of shares) rows.push(...(await rowsOf(limit, project)))
       return rows
     })
-    crowded = due.length > 0 && (locked.length > 0 || shares.length === 0)
-    return locked
+    crowded = due.length > 0 && (taken > 0 || shares.length === 0)
+    return taken
   }
 
   /** @returns 0: nothing is due before the next tick */
@@ -119,12 +162,8 @@ export const createPipeline = (context: EngineContext, spec: PipelineSpec, pause
     }
     const rest = (await spec.settle?.(now)) ?? 'lock'
     if (rest !== 'lock') return rest === 'again' ? 1 : 0
-    // Before the database is asked: what the lock's own clock counts from is later.
-    const standsUntil = performance.now() + lockMs
-    let locked = crowded ? [] : await fetchOldest(free)
-    if (crowded && locked.length === 0) locked = await fetchFairly(free, now)
-    for (const lock of locked) work(lock, standsUntil)
-    return locked.length
+    const taken = crowded ? 0 : await fetchOldest(free)
+    return crowded && taken === 0 ? fetchFairly(free, now) : taken
   }
 
   const msToNext = async (): Promise<number> => {

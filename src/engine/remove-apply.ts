@@ -7,16 +7,16 @@ import { givenUpLookMs, heldBy, resourceKey, heldRecheckMs, nextTryMs, pollDelay
 import type { RemovalEvidence } from '../model/removal-evidence.ts'
 import type { RemovalState } from '../model/wire.ts'
 import { appendAudit, type NewAudit } from '../store/audit.ts'
-import { updateEach } from '../store/bulk.ts'
+import { lockIn, updateEach } from '../store/bulk.ts'
 import { stillHeld, unlocked } from '../store/due.ts'
-import { appendEvents } from '../store/events.ts'
-import { lockInstances } from '../store/instances.ts'
+import { appendEvents, type NewEvent } from '../store/events.ts'
 import { lockLeases, type LeaseRow } from '../store/leases.ts'
+import { readObstacles } from '../store/obstacles.ts'
 import type { Tx } from '../store/store.ts'
 import type { RemoveOutcome, ResourceIdentity } from '../providers/contract.ts'
 import type { Held } from './pipeline.ts'
 import { event, instanceTarget, leaseTarget, reportFinding, resourceTargets, systemActor, type Target } from './record.ts'
-import { readObstacles, type RemovalWork } from './remove-load.ts'
+import type { RemovalWork } from './remove-load.ts'
 import { identitiesOf, progressOf, resourcesOf } from './removal-row.ts'
 
 export const targetsOf = (work: RemovalWork, lease?: LeaseRow): Target[] => [
@@ -25,17 +25,21 @@ export const targetsOf = (work: RemovalWork, lease?: LeaseRow): Target[] => [
   ...resourceTargets(work.removal.provider, resourcesOf(work.removal, work.attempt)),
 ]
 
+export interface Locks {
+  /** The removals whose lock is still the holder's. */
+  mine: Set<string>
+  leases: Map<string, LeaseRow>
+}
+
 /** Locks leases, instances, then removals: the order of every transaction, so that no two wait for each other. */
-export const lockAll = async (
-  tx: Tx,
-  items: readonly { held: Held; work: RemovalWork }[],
-): Promise<{ mine: Set<string>; leases: Map<string, LeaseRow> }> => {
+export const lockAll = async (tx: Tx, items: readonly { held: Held; work: RemovalWork }[]): Promise<Locks> => {
   const leases = await lockLeases(
     tx,
     items.flatMap((item) => (item.work.removal.lease_id ? [item.work.removal.lease_id] : [])),
   )
-  await lockInstances(
+  await lockIn(
     tx,
+    'instances',
     items.map((item) => item.work.removal.instance_id),
   )
   const mine = await stillHeld(
@@ -188,8 +192,11 @@ export const recordProofs = (tx: Tx, proved: readonly Proved[]): Promise<void> =
 export const endsLease = (work: RemovalWork, lease: LeaseRow | undefined): lease is LeaseRow =>
   lease !== undefined && work.removal.cause === 'expired' && isLive(lease.state)
 
-/** A live lease whose removal is under way for good becomes `expired`; one that was ended before stays what it is (leases R35, I9). */
-export const expireLive = async (tx: Tx, items: readonly { work: RemovalWork; lease: LeaseRow | undefined }[]): Promise<void> => {
+/**
+ * A live lease whose removal is under way for good becomes `expired`; one that was ended before stays what it is (leases R35, I9).
+ * @returns its events, for the caller to append
+ */
+export const expireLive = async (tx: Tx, items: readonly { work: RemovalWork; lease: LeaseRow | undefined }[]): Promise<NewEvent[]> => {
   const ending = items.flatMap(({ work, lease }) => (endsLease(work, lease) ? [lease] : []))
   await updateEach(
     tx,
@@ -204,15 +211,12 @@ export const expireLive = async (tx: Tx, items: readonly { work: RemovalWork; le
     ],
     ending.map((lease) => [lease.id, 'expired', tx.now, tx.now, null, 0]),
   )
-  await appendEvents(
-    tx,
-    ending.map((lease) =>
-      event(
-        tx,
-        'lease.expired',
-        { clock: lease.expires_at >= lease.created_at + lease.ttl_seconds * 1000 ? 'ttl' : 'idle' },
-        { project: lease.project, targets: [leaseTarget(lease)] },
-      ),
+  return ending.map((lease) =>
+    event(
+      tx,
+      'lease.expired',
+      { clock: lease.expires_at >= lease.created_at + lease.ttl_seconds * 1000 ? 'ttl' : 'idle' },
+      { project: lease.project, targets: [leaseTarget(lease)] },
     ),
   )
 }
@@ -221,9 +225,8 @@ export interface Accepted extends OutcomeOf {
   held: Held
 }
 
-export const applyAccepted = async (tx: Tx, accepted: readonly Accepted[]): Promise<undefined[]> => {
-  await recordOutcome(tx, accepted)
-  const { mine, leases } = await lockAll(tx, accepted)
+/** The answers themselves are on record already. */
+export const applyAccepted = async (tx: Tx, accepted: readonly Accepted[], { mine, leases }: Locks): Promise<void> => {
   const kept = accepted
     .filter((item) => mine.has(item.held.id))
     .map((item) => ({ ...item, lease: leases.get(item.work.removal.lease_id ?? '') }))
@@ -253,21 +256,18 @@ export const applyAccepted = async (tx: Tx, accepted: readonly Accepted[]): Prom
     ],
     kept.filter(({ answer }) => answer.kind === 'accepted').map(({ work }) => [work.removal.id, tx.now + pollDelayMs(0), null, null]),
   )
-  await expireLive(tx, kept)
-  await appendEvents(
-    tx,
-    kept
-      .filter(({ answer }) => answer.kind === 'accepted')
-      .map(({ work, lease }) =>
-        event(
-          tx,
-          'removal.accepted',
-          { cloudId: work.attempt.native_id ?? work.removal.ref },
-          { project: work.removal.project, targets: targetsOf(work, lease) },
-        ),
+  const expired = await expireLive(tx, kept)
+  const told = kept
+    .filter(({ answer }) => answer.kind === 'accepted')
+    .map(({ work, lease }) =>
+      event(
+        tx,
+        'removal.accepted',
+        { cloudId: work.attempt.native_id ?? work.removal.ref },
+        { project: work.removal.project, targets: targetsOf(work, lease) },
       ),
-  )
-  return accepted.map(() => undefined)
+    )
+  await appendEvents(tx, [...expired, ...told])
 }
 
 /** Gives the row back, to be looked at when `dueAt` comes; `why` it is not worked on shows with it. */

@@ -1,7 +1,7 @@
 /** "Gone" is verified absence, never an accepted request: only here does an instance become `terminated`. */
 import type { AttemptId, Ref } from '../model/ids.ts'
-import { resourceKey } from '../model/removal.ts'
 import type { Contradiction, ResourceIdentity } from '../providers/contract.ts'
+import { attemptsOf, type AttemptRow } from '../store/attempts.ts'
 import { updateEach } from '../store/bulk.ts'
 import { appendEvents } from '../store/events.ts'
 import { instancesByIds } from '../store/instances.ts'
@@ -9,9 +9,9 @@ import { closeOwners } from '../store/ledger.ts'
 import { closeGivenUp, markGaveUp } from '../store/removals.ts'
 import type { Tx } from '../store/store.ts'
 import type { Held } from './pipeline.ts'
-import { event, reportContradictions, resolveAbout } from './record.ts'
-import { resolveWaiting } from './resolve-waiting.ts'
-import { expireLive, lockAll, recordProofs, targetsOf } from './remove-apply.ts'
+import { event, reportContradictions } from './record.ts'
+import { resolveGone } from './resolve-gone.ts'
+import { expireLive, lockAll, recordProofs, targetsOf, type Locks } from './remove-apply.ts'
 import type { RemovalWork } from './remove-load.ts'
 import { closeOvertaken, endedCause, leaveToSweeps, overtakenBy } from './remove-overtaken.ts'
 import { identitiesOf, progressOf } from './removal-row.ts'
@@ -22,6 +22,8 @@ export interface Gone {
   identity: ResourceIdentity
   proof: string
   contradictions: Contradiction[]
+  /** What was answered to its removal is written in this very transaction. */
+  answeredNow?: true
   /** Of a group of which all were read at once; missing: `identity` alone. */
   all?: readonly { identity: ResourceIdentity; proof: string }[]
 }
@@ -44,24 +46,42 @@ const isWhole = (one: Gone): boolean => {
 }
 
 /** The instances of which no other attempt can still have something. */
-const unheldInstances = async (tx: Tx, gone: readonly Gone[]): Promise<Set<string>> => {
-  const ids = gone.map((one) => one.work.removal.instance_id)
-  if (ids.length === 0) return new Set()
-  const open = await tx.db
-    .selectFrom('attempts')
-    .select('instance_id')
-    .where('instance_id', 'in', ids)
-    .where('outcome', 'not in', ['absent', 'abandoned'])
-    .execute()
+const unheldInstances = (gone: readonly Gone[], attempts: readonly AttemptRow[]): Set<string> => {
+  const ended = new Set<string>(gone.map((one) => one.work.attempt.id))
+  const open = attempts.filter((row) => !ended.has(row.id) && row.outcome !== 'absent' && row.outcome !== 'abandoned')
   const still = new Set<string>(open.map((row) => row.instance_id))
-  return new Set(ids.filter((id) => !still.has(id)))
+  return new Set(gone.map((one) => one.work.removal.instance_id).filter((id) => !still.has(id)))
 }
 
-/** @returns of each how long ago it was given up, where this proved all of it gone; in milliseconds */
-export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<(number | null)[]> => {
-  const { mine, leases } = await lockAll(tx, items)
+const goneColumns = [
+  ['id', 'text'],
+  ['state', 'text'],
+  ['identity', 'text'],
+  ['progress', 'text'],
+  ['gone_at', 'bigint'],
+  ['failures', 'bigint'],
+  ['error', 'text'],
+  ['failed_at', 'bigint'],
+  ['retry_at', 'bigint'],
+  ['held_by', 'text'],
+  ['due_at', 'bigint'],
+  ['lock_owner', 'text'],
+  ['lock_until', 'bigint'],
+] as const
+const answeredColumns = [...goneColumns, ['accepted_at', 'bigint']] as const
+
+/**
+ * @param locks of `lockAll`, where the caller has taken them already
+ * @returns of each how long ago it was given up, where this proved all of it gone; in milliseconds
+ */
+export const applyGone = async (tx: Tx, items: readonly Gone[], locks?: Locks): Promise<(number | null)[]> => {
+  const { mine, leases } = locks ?? (await lockAll(tx, items))
   const whole = items.filter((item) => mine.has(item.held.id) && isWhole(item))
-  const overtaken = await overtakenBy(tx, whole, progressWith)
+  const attempts = await attemptsOf(
+    tx,
+    whole.map(({ work }) => work.removal.instance_id),
+  )
+  const overtaken = await overtakenBy(tx, whole, attempts, progressWith)
   const instances = await instancesByIds(
     tx,
     whole.filter((one) => overtaken.has(one.held.id)).map((one) => one.work.removal.instance_id),
@@ -82,39 +102,22 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<(number
     ],
     ending.map(({ work }): [AttemptId, string, number] => [work.attempt.id, 'absent', tx.now]),
   )
+  const cells = (one: Gone) => [
+    one.work.removal.id,
+    'gone',
+    one.work.removal.identity ?? JSON.stringify((one.all ?? [one]).map(({ identity }) => identity)),
+    JSON.stringify(progressWith(one)),
+    tx.now,
+    0,
+    ...Array<null>(7).fill(null),
+  ]
+  const [answeredNow = [], others = []] = [true, false].map((now) => gone.filter((one) => (one.answeredNow === true) === now))
+  await updateEach(tx, 'removals', goneColumns, others.map(cells))
   await updateEach(
     tx,
     'removals',
-    [
-      ['id', 'text'],
-      ['state', 'text'],
-      ['identity', 'text'],
-      ['progress', 'text'],
-      ['gone_at', 'bigint'],
-      ['failures', 'bigint'],
-      ['error', 'text'],
-      ['failed_at', 'bigint'],
-      ['retry_at', 'bigint'],
-      ['held_by', 'text'],
-      ['due_at', 'bigint'],
-      ['lock_owner', 'text'],
-      ['lock_until', 'bigint'],
-    ],
-    gone.map((one) => [
-      one.work.removal.id,
-      'gone',
-      one.work.removal.identity ?? JSON.stringify((one.all ?? [one]).map(({ identity }) => identity)),
-      JSON.stringify(progressWith(one)),
-      tx.now,
-      0,
-      null,
-      null,
-      null,
-      null,
-      null,
-      null,
-      null,
-    ]),
+    answeredColumns,
+    answeredNow.map((one) => [...cells(one), tx.now]),
   )
   // Of a member of a group it was recorded with its progress.
   await recordProofs(tx, whole.flatMap(provedNow))
@@ -135,7 +138,7 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<(number
     tx,
     ending.map(({ work }) => work.attempt.id),
   )
-  const ended = await unheldInstances(tx, ending)
+  const ended = unheldInstances(ending, attempts)
   await updateEach(
     tx,
     'instances',
@@ -157,7 +160,7 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<(number
     gone.map(({ work }) => work.removal.instance_id).filter((id) => !ended.has(id)),
   )
   const withLeases = gone.map((item) => ({ ...item, lease: leases.get(item.work.removal.lease_id ?? '') }))
-  await expireLive(tx, withLeases)
+  const expired = await expireLive(tx, withLeases)
   const settled = withLeases.flatMap((one) => (one.lease?.may_exist && !isBeside(one) ? [[one.lease.id, 0] as const] : []))
   await updateEach(
     tx,
@@ -168,29 +171,15 @@ export const applyGone = async (tx: Tx, items: readonly Gone[]): Promise<(number
     ],
     settled,
   )
-  await appendEvents(
-    tx,
-    withLeases.map(({ work, identity, proof, lease }) =>
+  await appendEvents(tx, [
+    ...expired,
+    ...withLeases.map(({ work, identity, proof, lease }) =>
       event(tx, 'removal.gone', { cloudId: identity.nativeId, proof }, { project: work.removal.project, targets: targetsOf(work, lease) }),
     ),
-  )
+  ])
   for (const { work, contradictions } of gone)
     if (contradictions.length > 0) await reportContradictions(tx, { ...work.removal, id: work.removal.instance_id }, contradictions)
-  // Of this account only: another one may have the same ids.
-  for (const some of Map.groupBy(gone, ({ work }) => `${work.removal.scope} ${work.removal.project}`).values()) {
-    const { project, scope } = (some[0] as Gone).work.removal
-    const keysOf = ({ work, identity }: Gone): string[] =>
-      [identity, ...identitiesOf(work.removal)].map((one) => resourceKey(work.removal.provider, one.location, one.nativeId))
-    const clear = some.filter((one) => one.contradictions.length === 0)
-    await resolveAbout(tx, 'resource', clear.flatMap(keysOf), 'contradiction', { project, scope })
-    await resolveAbout(tx, 'resource', some.flatMap(keysOf), 'orphan', { project, scope })
-  }
-  const leaseIds = gone.flatMap(({ work }) => (work.removal.lease_id ? [work.removal.lease_id] : []))
-  await resolveAbout(tx, 'lease', leaseIds, 'retained-overdue')
-  await resolveWaiting(
-    tx,
-    gone.map(({ work }) => work.removal),
-  )
+  await resolveGone(tx, gone)
   const all = new Set(gone)
   return items.map((one) => (all.has(one) ? tx.now - one.work.removal.opened_at : null))
 }

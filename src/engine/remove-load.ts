@@ -1,32 +1,23 @@
 /** What a removal needs to know, read for many at once. */
-import type { RemovalTarget, HoldFacts } from '../model/removal.ts'
+import type { RemovalTarget } from '../model/removal.ts'
 import { resourceKey } from '../model/removal.ts'
 import type { ResourceIdentity } from '../providers/contract.ts'
 import type { AttemptRow } from '../store/attempts.ts'
-import type { Stop } from '../model/stop.ts'
-import { standingHolds, listFreezes } from '../store/holds.ts'
-import { readStops } from '../store/stops.ts'
+import { rowsIn } from '../store/bulk.ts'
 import { identitiesOf, plannedOf } from './removal-row.ts'
 import { instancesByIds } from '../store/instances.ts'
+import { readObstacles, type Obstacles } from '../store/obstacles.ts'
 import { removalsByIds, type RemovalRow } from '../store/removals.ts'
-import type { Session, Store } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 
-export interface RemovalWork {
+export interface RemovalWork extends Obstacles {
   removal: RemovalRow
   attempt: AttemptRow
   config: Record<string, unknown>
   /** Its row is gone: nobody can say by which configuration the account is reached (orphans R92). */
   backendMissing: boolean
   target: RemovalTarget
-  holds: HoldFacts[]
-  frozenScopes: (string | Stop)[]
 }
-
-/** What stands in the way of removals at `now`. */
-export const readObstacles = async (session: Session, now: number): Promise<Pick<RemovalWork, 'holds' | 'frozenScopes'>> => ({
-  holds: (await standingHolds(session, now)).map((row) => ({ id: row.id, targetType: row.target_type, targetId: row.target_id })),
-  frozenScopes: [...(await readStops(session)), ...(await listFreezes(session)).map((row) => row.scope)],
-})
 
 /** A hold on any resource that goes stops all of it: its attempt's, and each that is bound. */
 export const namesOf = (removal: RemovalRow, attempt: AttemptRow): string[] => {
@@ -43,15 +34,13 @@ export const loadRemovals = async (store: Store, ids: readonly string[]): Promis
   return store.read(async (session) => {
     const removals = new Map((await removalsByIds(session, ids)).map((row) => [row.id as string, row]))
     if (removals.size === 0) return ids.map(() => undefined)
-    const attempts = await session.db
-      .selectFrom('attempts')
-      .selectAll()
-      .where(
-        'id',
-        'in',
-        [...removals.values()].map((row) => row.attempt_id),
-      )
-      .execute()
+    const rows = [...removals.values()]
+    const attempts = await rowsIn(
+      session,
+      'attempts',
+      'id',
+      rows.map((row) => row.attempt_id),
+    )
     const byAttempt = new Map(attempts.map((row) => [row.id, row]))
     const configs = new Map(
       (await session.db.selectFrom('backends').select(['project', 'name', 'config']).execute()).map((row) => [
@@ -60,11 +49,11 @@ export const loadRemovals = async (store: Store, ids: readonly string[]): Promis
       ]),
     )
     const { holds, frozenScopes } = await readObstacles(session, now)
+    // A sweep's removal ends no lease, and a hold on the one that the box was for stops it all the same.
     const instances = await instancesByIds(
       session,
-      [...removals.values()].map((row) => row.instance_id),
+      rows.filter((row) => row.lease_id === null).map((row) => row.instance_id),
     )
-    // A sweep's removal ends no lease, and a hold on the one that the box was for stops it all the same.
     const leaseOf = new Map(instances.map((row) => [row.id, row.lease_id]))
     return ids.map((id) => {
       const removal = removals.get(id)

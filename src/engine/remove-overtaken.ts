@@ -7,7 +7,6 @@ import type { RemovalEvidence } from '../model/removal-evidence.ts'
 import type { ResourceIdentity } from '../providers/contract.ts'
 import type { AttemptRow } from '../store/attempts.ts'
 import { recordsOfRemovals } from '../store/audit.ts'
-import { rowsIn } from '../store/bulk.ts'
 import { unlocked } from '../store/due.ts'
 import { appendEvents } from '../store/events.ts'
 import { instancesByIds } from '../store/instances.ts'
@@ -43,20 +42,15 @@ const isProvedElsewhere = async (tx: Tx, attempt: AttemptRow): Promise<boolean> 
 }
 
 /**
- * Attempts as they are now whose recorded resource is none of those that are proved gone, by removal. The caller holds the instances' locks, under which a
- * late answer is written too.
+ * Attempts whose recorded resource is none of those that are proved gone, by removal.
+ * @param rows the attempts as they are now; the caller holds the instances' locks, under which a late answer is written too
  */
 export const overtakenBy = async <W extends Whole>(
   tx: Tx,
   whole: readonly W[],
+  rows: readonly AttemptRow[],
   provedOf: (one: W) => readonly string[],
 ): Promise<Map<string, AttemptRow>> => {
-  const rows = await rowsIn(
-    tx,
-    'attempts',
-    'id',
-    whole.map(({ work }) => work.attempt.id),
-  )
   const now = new Map(rows.map((row) => [row.id as string, row]))
   const overtaken = new Map<string, AttemptRow>()
   for (const one of whole) {

@@ -6,17 +6,8 @@ import type { Provider, RemoveOutcome, ResourceIdentity } from '../providers/con
 import { heldNow } from '../store/due.ts'
 import type { EngineContext } from './context.ts'
 import { stillStands, type Held } from './pipeline.ts'
-import {
-  applyAccepted,
-  applyFailed,
-  applyHeld,
-  applyPoll,
-  recordOutcome,
-  writeIntents,
-  type Accepted,
-  type Failed,
-  type IntentOf,
-} from './remove-apply.ts'
+import { applyAnswers, proofBy, type Answered, type Proof } from './remove-answers.ts'
+import { applyFailed, applyHeld, applyPoll, recordOutcome, writeIntents, type Failed, type IntentOf } from './remove-apply.ts'
 import { callRemove, readMember } from './remove-calls.ts'
 import { applyDropped, applyGiveUp, applyThrottled, budgetIsOver, notProvedYet } from './remove-giveup.ts'
 import { applyGone, type Gone } from './remove-gone.ts'
@@ -44,7 +35,8 @@ export interface RemovalTools {
   settle(work: RemovalWork): void
   /**
    * Intent, call and outcome for one member that was read just now and is what was bound.
-   * @returns what was answered and taken on; undefined: nothing was called, or it failed, and the row is given back
+   * @param proof begun at an answer "gone"; what it shows by the time that the answer is written is written with it
+   * @returns what was answered and taken on; undefined: nothing was called, or it failed, and the row is given back; or it is proved gone
    */
   take(
     held: Held,
@@ -52,9 +44,10 @@ export interface RemovalTools {
     provider: Provider,
     identity: ResourceIdentity,
     judged: Judged & { kind: 'present' },
+    proof?: Proof,
   ): Promise<RemoveOutcome | undefined>
-  /** What is there after an answer "gone". */
-  readAfter(held: Held, work: RemovalWork, provider: Provider, identity: ResourceIdentity): Promise<Judged>
+  /** What is there after an answer "gone" for all that there is of it. */
+  proofOf(held: Held, work: RemovalWork, provider: Provider, identity: ResourceIdentity, before: Gone['contradictions']): Proof
 }
 
 /** Only what may still be seen as in use by a member that went a moment ago. */
@@ -70,13 +63,22 @@ export const createTools = (context: EngineContext): RemovalTools => {
     const ours = await store.read((session) => heldNow(session, 'removals', held))
     return held.map((one) => ours.has(one.id))
   }, many)
-  const outcome = coalesce((accepted: Accepted[]) => store.write((tx) => applyAccepted(tx, accepted)), many)
+  const meter = (work: RemovalWork, tookMs: number | null): void => {
+    if (tookMs !== null) context.meter.reclaimed(work.removal.provider, work.removal.cause, tookMs / 1000)
+  }
+  const outcome = coalesce(async (answered: (Omit<Answered, 'gone'> & { proof: Proof | undefined })[]) => {
+    // The same however often the transaction is tried.
+    const known = answered.map(({ proof, ...one }) => ({ ...one, gone: proof?.come() }))
+    const tookMs = await store.write((tx) => applyAnswers(tx, known))
+    return known.map((one, index) => {
+      if (one.gone === undefined) return false
+      meter(one.gone.work, tookMs[index] ?? null)
+      return true
+    })
+  }, many)
   const finish = coalesce(async (ended: Gone[]) => {
     const tookMs = await store.write((tx) => applyGone(tx, ended))
-    for (const [index, { work }] of ended.entries()) {
-      const ms = tookMs[index] ?? null
-      if (ms !== null) context.meter.reclaimed(work.removal.provider, work.removal.cause, ms / 1000)
-    }
+    for (const [index, { work }] of ended.entries()) meter(work, tookMs[index] ?? null)
     return ended.map(() => undefined)
   }, many)
 
@@ -96,14 +98,14 @@ export const createTools = (context: EngineContext): RemovalTools => {
     await store.write((tx) => applyFailed(tx, { ...failure, error }))
   }
 
-  const take: RemovalTools['take'] = async (held, work, provider, identity, judged) => {
+  const take: RemovalTools['take'] = async (held, work, provider, identity, judged, proof) => {
     const { removal } = work
     const giveBack = async (given: Promise<void>): Promise<undefined> => {
       await given
       return undefined
     }
-    const now = await store.now()
     if (removal.state === 'verifying' && removal.accepted_at !== null) {
+      const now = await store.now()
       if (budgetIsOver(work, now)) return giveBack(giveUp(held, work, notProvedYet))
       log.debug({ removal: held.id, state: judged.existence }, 'accepted, and not proved gone yet')
       const stands = judged.existence === 'exists'
@@ -137,15 +139,16 @@ export const createTools = (context: EngineContext): RemovalTools => {
       }
       // Nothing was done, and nothing failed: once there is room the whole step is taken anew. What is given up after a time is so all the same.
       if (answer.rate?.throttled === true) {
-        if (budgetIsOver(work, now)) return giveBack(giveUp(held, work, failure))
+        if (budgetIsOver(work, await store.now())) return giveBack(giveUp(held, work, failure))
         return giveBack(store.write((tx) => applyThrottled(tx, held, work)))
       }
       if (mayBeStale(work, answer)) return giveBack(store.write((tx) => applyQuickTry(tx, held, work, redact(failure), quickTryMs)))
       return giveBack(failed({ held, work, error: failure, contradiction: null }))
     }
-    await outcome({ held, work, intentId, answer })
+    if (answer.kind === 'gone') proof?.begin()
+    const proved = await outcome({ held, work, intentId, answer, proof })
     settle(work)
-    return answer
+    return proved ? undefined : answer
   }
 
   return {
@@ -158,8 +161,13 @@ export const createTools = (context: EngineContext): RemovalTools => {
     finish: async (one) => {
       await finish(one)
     },
-    readAfter: async (held, work, provider, identity) =>
-      judge(work, identity, await readMember(context.keyring, work, provider, identity, held.signal), installation),
+    proofOf: (held, work, provider, identity, before) =>
+      proofBy(async () => {
+        const after = judge(work, identity, await readMember(context.keyring, work, provider, identity, held.signal), installation)
+        if (after.kind !== 'absent') return undefined
+        // What the read before the call showed beside the box stands when the box's own record of it is gone.
+        return { held, work, identity, proof: after.proof, contradictions: onceEach(provider.name, [...before, ...after.contradictions]) }
+      }),
   }
 }
 

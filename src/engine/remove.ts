@@ -27,7 +27,7 @@ import { judge } from './remove-judge.ts'
 import { currentMember } from './remove-members.ts'
 import { loadRemovals, type RemovalWork } from './remove-load.ts'
 import { needsPerson } from './remove-stop.ts'
-import { createTools, onceEach } from './remove-tools.ts'
+import { createTools } from './remove-tools.ts'
 import { identitiesOf, plannedOf } from './removal-row.ts'
 
 /** Another replica, or this one after an upgrade, may be able to read it by then. */
@@ -135,14 +135,12 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
         contradiction: resourceKey(work.removal.provider, identity.location, identity.nativeId),
       })
     }
-    const answer = await tools.take(held, work, provider, identity, judged)
+    const proof = tools.proofOf(held, work, provider, identity, judged.contradictions)
+    const answer = await tools.take(held, work, provider, identity, judged, proof)
     if (answer?.kind !== 'gone') return
-    const after = await tools.readAfter(held, work, provider, identity)
-    if (after.kind === 'absent') {
-      // What the read before the call showed beside the box stands when the box's own record of it is gone.
-      const contradictions = onceEach(provider.name, [...judged.contradictions, ...after.contradictions])
-      await tools.finish({ held, work, identity, proof: after.proof, contradictions })
-    } else await store.write((tx) => applyPoll(tx, held, work))
+    const gone = await proof.wait()
+    if (gone) await tools.finish(gone)
+    else await store.write((tx) => applyPoll(tx, held, work))
     tools.settle(work)
   }
 

@@ -18,16 +18,20 @@ export const withDeadline = async <T>(
 ): Promise<T> => {
   parent.throwIfAborted()
   const own = new AbortController()
-  const signal = AbortSignal.any([own.signal, parent])
   const { promise: ended, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => own.abort(new DeadlineError(`${what} gave no answer within ${ms} ms`)), ms)
-  const stop = (): void => reject(signal.reason as Error)
-  signal.addEventListener('abort', stop, { once: true })
+  const end = (reason: Error): void => {
+    own.abort(reason)
+    reject(reason)
+  }
+  const timer = setTimeout(() => end(new DeadlineError(`${what} gave no answer within ${ms} ms`)), ms)
+  // Not `AbortSignal.any`, which cost a removal more than all else that it does in memory.
+  const stop = (): void => end(parent.reason as Error)
+  parent.addEventListener('abort', stop, { once: true })
   try {
-    return await Promise.race([call(signal), ended])
+    return await Promise.race([call(own.signal), ended])
   } finally {
     clearTimeout(timer)
-    signal.removeEventListener('abort', stop)
+    parent.removeEventListener('abort', stop)
     ended.catch(() => {})
   }
 }

@@ -3,6 +3,7 @@ import { sql, type Selectable } from 'kysely'
 import type { ChainPoint, Seal, SealedText } from '../model/audit-chain.ts'
 import type { RemovalState } from '../model/wire.ts'
 import type { AuditRecord } from './audit.ts'
+import { among } from './bulk.ts'
 import type { ChainTable } from './schema.ts'
 import type { Session, Tx } from './store.ts'
 
@@ -82,11 +83,6 @@ export const hashesAt = async (session: Session, seqs: readonly number[]): Promi
   if (seqs.length === 0) return new Map()
   const rows = await session.db.selectFrom('audit').select(['seq', 'hash']).where('seq', 'in', seqs).execute()
   return new Map(rows.map((row) => [row.seq as number, row.hash ?? '']))
-}
-
-const among = (session: Session, values: readonly string[]) => {
-  const json = JSON.stringify(values)
-  return session.dialect === 'sqlite' ? sql`(select value from json_each(${json}))` : sql`(select json_array_elements_text(${json}::json))`
 }
 
 /** Those of the intents that have an outcome, sealed or not. */

@@ -2,7 +2,7 @@
  * Statements over many rows at once. Their text depends on the table alone and the rows travel as one JSON parameter: nothing is compiled
  * per call, and both databases keep the statement prepared.
  */
-import { CompiledQuery } from 'kysely'
+import { CompiledQuery, sql } from 'kysely'
 import type { Selectable } from 'kysely'
 import { storable } from './values.ts'
 import type { Schema } from './schema.ts'
@@ -114,6 +114,19 @@ export const rowsIn = async <T extends keyof Schema & string>(
   })
   const result = await session.db.executeQuery<Selectable<Schema[T]>>(CompiledQuery.raw(text, [JSON.stringify(values.map(storable))]))
   return result.rows
+}
+
+/** Locks rows for this transaction, in the order of their ids; on SQLite a write transaction is alone anyway. */
+export const lockIn = async <T extends keyof Schema & string>(tx: Tx, table: T, ids: readonly string[]): Promise<void> => {
+  if (ids.length === 0 || tx.dialect === 'sqlite') return
+  const text = `select 1 from ${table} where id in (select json_array_elements_text($1::json)) order by id for update`
+  await tx.db.executeQuery(CompiledQuery.raw(text, [JSON.stringify(ids)]))
+}
+
+/** These values as a relation of one column, for `in`: the text of the statement is the same for any number of them. */
+export const among = (session: Session, values: readonly string[]) => {
+  const json = JSON.stringify(values.map(storable))
+  return session.dialect === 'sqlite' ? sql`(select value from json_each(${json}))` : sql`(select json_array_elements_text(${json}::json))`
 }
 
 /** `for update` where the database has it: on SQLite a write transaction is alone anyway. */

@@ -63,6 +63,18 @@ export const lockDue = async (
   return (await query.execute(tx.db)).rows
 }
 
+/**
+ * The same rows, held by this transaction alone: no lock outlasts it. Whoever writes one raises its fence to the one given here, so that a worker whose lock has
+ * run out writes nothing any more.
+ */
+export const takeDue = async (tx: Tx, table: QueueTable, limit: number, project?: string): Promise<Locked[]> => {
+  const skip = tx.dialect === 'postgresql' ? sql`for update skip locked` : sql``
+  const of = project === undefined ? sql`` : sql`and project = ${project}`
+  const query = sql<Locked>`select id, lock_fence + 1 as fence, project from ${sql.table(table)}
+    where due_at <= ${tx.now} ${of} order by due_at limit ${limit} ${skip}`
+  return (await query.execute(tx.db)).rows
+}
+
 /** Extends locks that are still held. @returns the ids that are; whoever is missing has lost its lock. */
 export const extendLocks = async (
   tx: Tx,

@@ -1,9 +1,11 @@
 /** What needs time or a person: durable, and not repeated while it stands (orphans U6). */
 import { sql, type Selectable } from 'kysely'
 import { forUpdate } from './bulk.ts'
+import type { FindingCode } from '../model/codes.ts'
 import type { FindingsTable } from './schema-sweeps.ts'
 import type { AttemptId, ScopeId } from '../model/ids.ts'
 import type { Session, Tx } from './store.ts'
+import { storable } from './values.ts'
 
 export type FindingRow = Selectable<FindingsTable>
 export type NewFinding = Pick<
@@ -137,6 +139,25 @@ export const resolveFindings = async (
       )
       .execute()
   return open
+}
+
+export interface About {
+  code: FindingCode
+  targetType: string
+  targetId: string
+}
+
+/** Which of these stand open; in one statement, for most often it is none. */
+export const openAmong = async (session: Session, abouts: readonly About[]): Promise<About[]> => {
+  if (abouts.length === 0) return []
+  const json = JSON.stringify(abouts.map(({ code, targetType, targetId }) => [code, targetType, storable(targetId)]))
+  const wanted =
+    session.dialect === 'sqlite'
+      ? sql`(select json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') from json_each(${json}))`
+      : sql`(select value->>0, value->>1, value->>2 from json_array_elements(${json}::json))`
+  const { rows } = await sql<About>`select distinct code, target_type as "targetType", target_id as "targetId" from findings
+    where state = 'open' and (code, target_type, target_id) in ${wanted}`.execute(session.db)
+  return rows
 }
 
 export interface FindingFilter {

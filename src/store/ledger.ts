@@ -1,5 +1,6 @@
 /** Every ref ever issued. Rows are added and closed, never deleted (I2). */
-import type { Selectable } from 'kysely'
+import { sql, type Selectable } from 'kysely'
+import { among } from './bulk.ts'
 import type { Ref } from '../model/ids.ts'
 import type { LedgerTable } from './schema.ts'
 import type { Session, Tx } from './store.ts'
@@ -16,5 +17,10 @@ export const ledgerByRef = (session: Session, ref: string): Promise<LedgerRow | 
 /** Written in the transaction that closes the owner, for whatever reason (orphans U4); the first time stays. */
 export const closeOwners = async (tx: Tx, refs: readonly Ref[]): Promise<void> => {
   if (refs.length === 0) return
-  await tx.db.updateTable('ledger').set({ owner_closed_at: tx.now }).where('ref', 'in', refs).where('owner_closed_at', 'is', null).execute()
+  await tx.db
+    .updateTable('ledger')
+    .set({ owner_closed_at: tx.now })
+    .where(sql<boolean>`ref in ${among(tx, refs)}`)
+    .where('owner_closed_at', 'is', null)
+    .execute()
 }

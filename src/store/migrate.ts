@@ -1,6 +1,7 @@
 /** Brings a database forward, one transaction a migration, under a lock that the caller holds. */
 import { sql, type Kysely } from 'kysely'
 import type { Schema } from './schema.ts'
+import type { DialectName } from './store.ts'
 import { migrations as all, type Migration } from './migrations/index.ts'
 
 export class DatabaseTooNewError extends Error {
@@ -25,7 +26,11 @@ const read = async (db: Kysely<Schema>): Promise<SchemaRow> => {
  * newest migration; it refuses only a database whose contract marks say that it is too old (decisions 7).
  * @throws DatabaseTooNewError
  */
-export const migrateWithin = async (db: Kysely<Schema>, migrations: readonly Migration[] = all): Promise<{ from: number; to: number }> => {
+export const migrateWithin = async (
+  db: Kysely<Schema>,
+  dialect: DialectName,
+  migrations: readonly Migration[] = all,
+): Promise<{ from: number; to: number }> => {
   const known = migrations.at(-1)?.number ?? 0
   const now = await read(db)
   if (now.oldest_binary > known)
@@ -34,7 +39,8 @@ export const migrateWithin = async (db: Kysely<Schema>, migrations: readonly Mig
     )
   let oldest = now.oldest_binary
   for (const migration of migrations.filter((m) => m.number > now.version)) {
-    for (const statement of migration.statements) await sql.raw(statement).execute(db)
+    const own = dialect === 'postgresql' ? (migration.postgresql ?? []) : []
+    for (const statement of [...migration.statements, ...own]) await sql.raw(statement).execute(db)
     if (migration.mark === 'contract') oldest = migration.number
     await sql`insert into schema_version (id, version, oldest_binary) values (1, ${migration.number}, ${oldest})
       on conflict (id) do update set version = excluded.version, oldest_binary = excluded.oldest_binary`.execute(db)

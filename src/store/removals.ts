@@ -1,8 +1,8 @@
 /** The durable act of taking one group back. */
-import type { Selectable } from 'kysely'
-import { rowsIn } from './bulk.ts'
+import { sql, type Selectable } from 'kysely'
+import { among, rowsIn } from './bulk.ts'
 import { unlocked, wakeRow } from './due.ts'
-import type { AttemptId, InstanceId, RemovalId } from '../model/ids.ts'
+import type { AttemptId, RemovalId } from '../model/ids.ts'
 import { isOpenRemoval, isOverRemoval } from '../model/removal.ts'
 import type { RemovalsTable } from './schema.ts'
 import type { Session, Tx } from './store.ts'
@@ -52,7 +52,7 @@ export const markGaveUp = async (tx: Tx, instanceIds: readonly string[]): Promis
   await tx.db
     .updateTable('instances')
     .set({ gave_up_at: tx.now, changed_at: tx.now })
-    .where('id', 'in', instanceIds as InstanceId[])
+    .where(sql<boolean>`id in ${among(tx, instanceIds)}`)
     .where('state', '=', 'terminating')
     .where('gave_up_at', 'is', null)
     .where((where) =>
@@ -84,8 +84,9 @@ export const closeGivenUp = async (tx: Tx, attemptIds: readonly string[]): Promi
   await tx.db
     .updateTable('removals')
     .set((set) => ({ ...unlocked(null), state: 'gone', gone_at: tx.now, lock_fence: set('lock_fence', '+', 1) }))
-    .where('attempt_id', 'in', attemptIds as AttemptId[])
-    .where('state', '=', 'gave-up')
+    .where(sql<boolean>`attempt_id in ${among(tx, attemptIds)}`)
+    // Written out, as the index of these is.
+    .where(sql<boolean>`state = 'gave-up'`)
     .execute()
 }
 

@@ -1,7 +1,5 @@
-/** What stops removals because this database may not be the one that decides. Read wherever holds and freezes are. */
+/** What stops removals because this database may not be the one that decides. Read with holds and freezes, by `readObstacles`. */
 import type { Selectable } from 'kysely'
-import { forkStop, stopText, type Stop } from '../model/stop.ts'
-import { readInstallation } from './installation.ts'
 import type { StopsTable } from './schema.ts'
 import type { Session, Tx } from './store.ts'
 
@@ -9,15 +7,6 @@ export type StopRow = Selectable<StopsTable>
 export const everywhere = '*'
 
 export const listStops = (session: Session): Promise<StopRow[]> => session.db.selectFrom('stops').selectAll().orderBy('scope').execute()
-
-/** The standing ones, and what a fork left to another installation for ever. */
-export const readStops = async (session: Session): Promise<Stop[]> => {
-  const own = await readInstallation(session)
-  return [
-    ...(await listStops(session)).map(({ scope, code }): Stop => ({ scope, by: stopText(code, scope) })),
-    ...(own === undefined ? [] : forkStop(JSON.parse(own.former) as string[], own.held_since)),
-  ]
-}
 
 /** @returns false when that scope is stopped already; then only the newest epoch is kept */
 export const addStop = async (tx: Tx, row: Omit<StopRow, 'since_at'>): Promise<boolean> => {

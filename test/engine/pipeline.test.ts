@@ -199,6 +199,41 @@ eachStore('a pipeline', (open, database) => {
     expect(seen.filter((one) => one.startsWith('rm_2'))).toEqual(['rm_2/1', 'rm_2/2'])
   })
 
+  it('does what needs only the database with the fetch, and where that fails does each row by itself', async () => {
+    const store = await open()
+    await withRows(store, 5)
+    const processed: string[] = []
+    const committed: number[] = []
+    let broken = true
+    run(
+      await contextOn(store),
+      async (held) => {
+        processed.push(held.id)
+        await apply(store, held, 'by itself')
+        broken = false
+      },
+      {
+        capacity: 2,
+        async take(tx, rows) {
+          for (const { id, fence } of rows)
+            await tx.db
+              .updateTable('removals')
+              .set({ ...unlocked(null), lock_fence: fence, error: 'with the fetch' })
+              .where('id', '=', id as never)
+              .execute()
+          if (broken) throw new Error('one of them can not be read')
+          return { committed: () => void committed.push(rows.length), left: [] }
+        },
+      },
+    )
+    await until(async () => !(await errors(store)).includes(null), 'all are done')
+    const texts = await errors(store)
+    expect(texts.filter((text) => text === 'by itself')).toHaveLength(processed.length)
+    expect(processed.length).toBeGreaterThan(0)
+    expect(processed.length).toBeLessThan(5)
+    expect(committed.reduce((sum, one) => sum + one, 0)).toBe(5 - processed.length)
+  })
+
   it('has no more rows in work than it may, and one slow row keeps a place, not the others (leases R45)', async () => {
     const store = await open()
     await withRows(store, 40)

@@ -9,6 +9,7 @@ import type { Store } from '../../src/store/store.ts'
 import { ann, leaseOn, leaseWhen, makeEngine, root } from '../support/engine.ts'
 import { gate, scriptedProvider, testScope, type Scripted } from '../support/scripted-provider.ts'
 import { eachStore, setClock, type TestDatabase } from '../support/stores.ts'
+import { statementsOf } from '../support/statements.ts'
 import { until } from '../support/until.ts'
 
 const t0 = Date.UTC(2026, 5, 1, 12)
@@ -269,6 +270,42 @@ eachStore('the removal of a box', (_open, database) => {
     provider.boxes.clear()
     await at(engine, (await store.now()) + 2_000)
     await gone(engine, lease)
+  })
+
+  it('a proof that is there at once shares the transaction of the answer; one that takes long is not waited for (I3, I7)', async () => {
+    const { engine, provider, store } = await started()
+    const records = async (lease: LeaseView): Promise<string[]> => {
+      const { id } = await removal(store, lease)
+      const rows = await store.read(({ db }) => db.selectFrom('audit').select('kind').where('removal_id', '=', id).orderBy('id').execute())
+      return rows.map((row) => row.kind)
+    }
+    const applies = (texts: readonly string[]): number =>
+      texts.filter((text) => text.startsWith('select id from "removals" where (id, lock_fence)')).length
+    const [quick, slow] = [await leaseOn(engine), await leaseOn(engine)]
+    const atOnce = await statementsOf(store, async () => {
+      await releaseLease(engine.context, ann, quick.id, {})
+      await gone(engine, quick)
+    })
+    const row = await removal(store, quick)
+    expect([row.accepted_at, row.gone_at]).toEqual([t0, t0])
+    expect(await records(quick)).toEqual(['intent', 'outcome', 'proof'])
+
+    const look = gate()
+    let reads = 0
+    provider.onRead = async () => {
+      if (++reads > 1) await look.promise
+      return undefined
+    }
+    const later = await statementsOf(store, async () => {
+      await releaseLease(engine.context, ann, slow.id, {})
+      await until(async () => (await records(slow)).includes('outcome'), 'the answer is on record')
+      expect(await records(slow)).toEqual(['intent', 'outcome'])
+      expect((await getLease(engine.context, ann, slow.id)).cleanup.state).toBe('verifying')
+      look.open()
+      await gone(engine, slow)
+    })
+    expect(await records(slow)).toEqual(['intent', 'outcome', 'proof'])
+    expect(applies(later)).toBe(applies(atOnce) + 1)
   })
 
   it('a removal of an unknown version is refused untouched, and a person is told (leases R89, case leases 13)', async () => {

@@ -1,7 +1,18 @@
 import { sql, type CompiledQuery } from 'kysely'
 import { expect, it } from 'vitest'
 import { kyselyOn } from '../../src/store/connection.ts'
-import { anyDue, extendLocks, lockDue, locksOf, stillHeld, unlocked, voidLocks, wakeRow, type Locked } from '../../src/store/due.ts'
+import {
+  anyDue,
+  extendLocks,
+  lockDue,
+  locksOf,
+  stillHeld,
+  takeDue,
+  unlocked,
+  voidLocks,
+  wakeRow,
+  type Locked,
+} from '../../src/store/due.ts'
 import type { Db, Store, Tx } from '../../src/store/store.ts'
 import { eachStore, setClock } from '../support/stores.ts'
 import { insertRows } from './rows.ts'
@@ -50,6 +61,39 @@ eachStore('the queue in a table', (open, database) => {
     expect(await store.write((tx) => extendLocks(tx, 'leases', held, 'a', lockMs))).toEqual(new Set())
     expect(await store.write((tx) => stillHeld(tx, 'leases', held))).toEqual(new Set())
     expect(await store.write((tx) => stillHeld(tx, 'leases', [{ id: 'lh_000000000001', fence: 2 }]))).toEqual(new Set(['lh_000000000001']))
+  })
+
+  it('a row that is taken for one transaction is nobody else’s meanwhile, and the fence given with it shuts out whose lock has run out (I3)', async () => {
+    const db = await database()
+    const [store, other] = [await db.open(), await db.open()]
+    await setClock(store, t0)
+    await store.write((tx) => insertRows(tx, 'leases', 2, (n) => ({ due_at: n === 1 ? t0 : t0 + 1 })))
+    const [stale] = await lock(store, 'a')
+    await setClock(store, t0 + lockMs)
+    const taken = await store.write(async (tx) => {
+      const rows = await takeDue(tx, 'leases', 1)
+      // On PostgreSQL another transaction comes in between, and passes it by; SQLite lets none begin.
+      const meanwhile = store.dialect === 'postgresql' ? await other.write((second) => takeDue(second, 'leases', 10)) : []
+      expect(meanwhile.map((one) => one.id)).toEqual(store.dialect === 'postgresql' ? ['lh_000000000001'] : [])
+      await tx.db
+        .updateTable('leases')
+        .set({ ...unlocked(null), lock_fence: rows[0]?.fence ?? 0 })
+        .where('id', '=', rows[0]?.id as never)
+        .execute()
+      return rows
+    })
+    expect(taken).toMatchObject([{ id: 'lh_000000000002', fence: 1 }])
+    const rest = await store.write(async (tx) => {
+      const rows = await takeDue(tx, 'leases', 10)
+      await tx.db
+        .updateTable('leases')
+        .set({ ...unlocked(null), lock_fence: rows[0]?.fence ?? 0 })
+        .where('id', '=', rows[0]?.id as never)
+        .execute()
+      return rows
+    })
+    expect(rest).toMatchObject([{ id: stale?.id, fence: 2 }])
+    expect(await store.write((tx) => stillHeld(tx, 'leases', [stale as Locked]))).toEqual(new Set())
   })
 
   it('an extension moves the end; one of another owner, of an older fence, or of a row given back does not', async () => {

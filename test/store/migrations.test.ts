@@ -78,6 +78,17 @@ eachStore('a full database', (_open, database) => {
     })
   })
 
+  it('leaves a beat room on its page where the database has such a thing, however old it is', async () => {
+    const db = await database()
+    await (await openAt(db.target, 13)).close()
+    const store = await db.open()
+    if (store.dialect === 'sqlite') return expect((await rowsOf(store, 'schema_version'))[0]?.['version']).toBe(migrations.length)
+    const { rows } = await store.read((session) =>
+      sql<{ options: string[] }>`select reloptions as options from pg_class where relname = 'leases'`.execute(session.db),
+    )
+    expect(rows).toEqual([{ options: ['fillfactor=80'] }])
+  })
+
   it('has the same tables and columns, whichever version it began with', { timeout: 90_000 }, async () => {
     const shapeOf = async (store: Store): Promise<Record<string, string[]>> => {
       const shape: Record<string, string[]> = {}

@@ -12,7 +12,7 @@ import { requireApprover, requireFull, requireOperator, seesProject, type Actor 
 import type { EngineContext } from '../context.ts'
 import { requireKnown } from '../known.ts'
 import { event } from '../record.ts'
-import { readObstacles } from '../remove-load.ts'
+import { readObstacles } from '../../store/obstacles.ts'
 import { droppedOf, entriesOf, planTargets, writePlan } from '../sweep/approved.ts'
 import { dryRun } from '../sweep/dry-run.ts'
 import { iso, isoOrNull } from '../views.ts'

@@ -13,7 +13,7 @@ import { openRemovalsOf, type RemovalRow } from '../../store/removals.ts'
 import type { Session } from '../../store/store.ts'
 import type { AttemptId } from '../../model/ids.ts'
 import type { EngineContext } from '../context.ts'
-import { readObstacles } from '../remove-load.ts'
+import { readObstacles } from '../../store/obstacles.ts'
 import type { Certificate } from '../sweep/certificate.ts'
 import { quarantineOf } from '../sweep/findings.ts'
 

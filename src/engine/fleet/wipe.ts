@@ -18,7 +18,7 @@ import { stillStands, type Held } from '../pipeline.ts'
 import { reload, type ProvisionWork } from '../provision-load.ts'
 import { rearm } from '../rearm.ts'
 import { event, fleetTarget, instanceTarget, leaseTarget, systemActor } from '../record.ts'
-import { readObstacles } from '../remove-load.ts'
+import { readObstacles } from '../../store/obstacles.ts'
 import { settle } from './settle.ts'
 
 type Verdict = { kind: 'clean'; proof: string } | { kind: 'failed'; why: string }

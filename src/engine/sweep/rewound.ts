@@ -2,7 +2,7 @@
 import { counted } from '../../lib/counted.ts'
 import type { Rewind } from '../../model/own.ts'
 import { appendEvents } from '../../store/events.ts'
-import { addStop, everywhere, readStops } from '../../store/stops.ts'
+import { addStop, everywhere, listStops } from '../../store/stops.ts'
 import type { Tx } from '../../store/store.ts'
 import { event, reportFinding } from '../record.ts'
 import type { Inspected } from './run.ts'
@@ -42,4 +42,4 @@ export const noteRewound = async (tx: Tx, { judged, scope }: Inspected): Promise
 
 /** Would removals be ordered in vain? */
 export const isStopped = async (tx: Tx, scope: string): Promise<boolean> =>
-  (await readStops(tx)).some((one) => one.madeBefore === undefined && (one.scope === everywhere || one.scope === scope))
+  (await listStops(tx)).some((one) => one.scope === everywhere || one.scope === scope)

@@ -15,12 +15,15 @@ import { continued } from './0010-continued.ts'
 import { budgets } from './0011-budgets.ts'
 import { retention } from './0012-retention.ts'
 import { fleets } from './0013-fleets.ts'
+import { speed } from './0014-speed.ts'
 
 export interface Migration {
   number: number
   name: string
   mark: 'expand' | 'contract'
   statements: string[]
+  /** What only PostgreSQL has: how it stores things, never what is in them. */
+  postgresql?: string[]
 }
 
 export const migrations: readonly Migration[] = [
@@ -37,4 +40,5 @@ export const migrations: readonly Migration[] = [
   budgets,
   retention,
   fleets,
+  speed,
 ]

@@ -90,7 +90,7 @@ class PostgresStore implements Store {
       // Whoever comes second waits as long as the first one's migrations take.
       await client.query('set local lock_timeout = 0')
       await client.query(`select pg_advisory_xact_lock(${migrationLock})`)
-      await migrateWithin(this.#db(client), migrations)
+      await migrateWithin(this.#db(client), 'postgresql', migrations)
       await client.query('commit')
     } catch (error) {
       await client.query('rollback').catch(() => {})

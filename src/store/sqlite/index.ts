@@ -39,7 +39,7 @@ class SqliteStore implements Store {
     // Several processes may open a new file at once: the write lock is taken before the version is read.
     this.#writer.handle.exec('begin immediate')
     try {
-      await migrateWithin(this.#writerDb, migrations)
+      await migrateWithin(this.#writerDb, 'sqlite', migrations)
       this.#writer.handle.exec('commit')
     } catch (error) {
       if (this.#writer.handle.isTransaction) this.#writer.handle.exec('rollback')
