@@ -1,10 +1,16 @@
+import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createEngine, type Engine } from '../../src/engine/engine.ts'
 import { silentLog } from '../../src/engine/context.ts'
 import { createHeartbeat, getLease } from '../../src/engine/leases/index.ts'
+import { openRemovals } from '../../src/engine/open-removals.ts'
+import type { LeaseId } from '../../src/model/ids.ts'
+import { attemptsOf, type AttemptRow } from '../../src/store/attempts.ts'
+import { lockInstances, type InstanceRow } from '../../src/store/instances.ts'
+import { forgiveIdleness, leaseById, lockLeases, type LeaseRow } from '../../src/store/leases.ts'
 import type { Store } from '../../src/store/store.ts'
 import { ann, leaseOn, leaseWhen, makeEngine } from '../support/engine.ts'
-import { scriptedProvider, type Scripted } from '../support/scripted-provider.ts'
+import { gate, scriptedProvider, type Scripted } from '../support/scripted-provider.ts'
 import { eachStore, setClock } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 
@@ -107,6 +113,55 @@ eachStore('a coordinator that was away', (open) => {
     await expect(createHeartbeat(after.context)(ann, lease.id, {})).rejects.toMatchObject({
       code: expect.stringMatching(/lease_expired|cleanup_in_progress/) as string,
     })
+  })
+
+  it('moves no end for which a removal is being opened at that very moment (leases R22, I10)', async () => {
+    const store = await fresh()
+    const engine = await comesBack(store)
+    const [ending, other] = [await leaseOn(engine, { idleTimeoutSeconds: 10 }), await leaseOn(engine, { idleTimeoutSeconds: 10 })]
+    await goesAway(engine)
+    await setClock(store, t0 + 10_000)
+    const row = async (id: string) => (await store.read((session) => leaseById(session, id))) as LeaseRow
+    const [opened, commits] = [gate(), gate()]
+    const locked = Promise.withResolvers<void>()
+    const opening = store.write(async (tx) => {
+      const [lease] = await lockLeases(tx, [ending.id as LeaseId])
+      const [instance] = await lockInstances(tx, [(lease as LeaseRow).instance_id])
+      const [attempt] = await attemptsOf(tx, [(instance as InstanceRow).id])
+      await openRemovals(tx, [
+        { instance: instance as InstanceRow, lease: lease as LeaseRow, attempt: attempt as AttemptRow, cause: 'expired' },
+      ])
+      await tx.db
+        .updateTable('leases')
+        .set({ due_at: null })
+        .where('id', '=', ending.id as LeaseId)
+        .execute()
+      locked.resolve()
+      await commits.promise
+    })
+    await locked.promise
+    const forgiving = store.write((tx) => {
+      opened.open()
+      return forgiveIdleness(tx, t0, t0 + 10_000, t0 + 130_000)
+    })
+    // On PostgreSQL it waits for the row by now; on SQLite for its turn.
+    if (store.dialect === 'postgresql') {
+      await opened.promise
+      await until(
+        async () =>
+          (
+            await store.read(({ db }) =>
+              sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(db),
+            )
+          ).rows.length > 0,
+        'it waits for the lease',
+      )
+    }
+    commits.open()
+    await opening
+    expect(await forgiving).toBe(1)
+    expect((await row(ending.id)).expires_at).toBe(t0 + 10_000)
+    expect((await row(other.id)).expires_at).toBe(t0 + 130_000)
   })
 
   it('moves nothing when another replica was alive all the time (decisions 1)', async () => {
