@@ -20,9 +20,11 @@ export const removalText = (one: RemovalView): string =>
 
 /** What nobody looks for any more, by name: it may cost for as long as it is there. */
 const leftBehind = (one: RemovalView): string =>
-  one.left.length === 0
-    ? `what it leaves behind nobody knows by name: look in ${one.location} of ${one.scope} for what carries ref ${one.ref}`
-    : `it leaves behind, as far as anybody knows: ${one.left.join(', ')}`
+  one.left.length === 0 && one.leftSeenAt !== null
+    ? 'its provider shows nothing of it any more'
+    : one.left.length === 0
+      ? `what it leaves behind nobody knows by name: look in ${one.location} of ${one.scope} for what carries ref ${one.ref}`
+      : `it leaves behind${one.leftSeenAt === null ? ', as far as anybody knows' : ''}: ${one.left.join(', ')}`
 
 const needed = (value: unknown, option: string): string => {
   if (typeof value !== 'string' || value.trim() === '') throw usageError(`say it with ${option}`)
@@ -67,7 +69,7 @@ export const define = (command: Command, cli: Cli): void => {
     .command('close')
     .summary('end a removal that was given up or waits for a person')
     .description(
-      'Ends a removal without proof. A sweep takes back what it left only where that is a whole group again; the rest stays for a person to end by hand, and "sweep", "status" and "admin lease-audit" name it for as long as it is there.',
+      'Ends a removal without proof. A sweep takes back what it left only where that is a whole group again; the rest stays for a person to end by hand, and "sweep", "status" and "admin lease-audit" name it for as long as it is there. Its provider is asked first what that is, for 15 s at most.',
     )
     .argument('<id>')
     .option('--reason <text>', 'why (needed); kept in the audit')

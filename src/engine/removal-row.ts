@@ -31,17 +31,30 @@ export const acknowledgedOf = (removal: Pick<RemovalRow, 'acknowledged'>): Ackno
 export const stoppedOf = (removal: Pick<RemovalRow, 'stopped'>): Stopped | null => objectIn<Stopped>(removal.stopped)
 export const baselineOf = (removal: Pick<RemovalRow, 'baseline'>): Baseline | null => objectIn<Baseline>(removal.baseline)
 
-/** What of it is neither proved gone nor known to be missing, as far as anybody knows: of what is bound, else of what a sweep judged, else what the attempt recorded. */
+/**
+ * What of it is neither proved gone nor known to be missing, as far as anybody knows: what a look showed, else of what is bound, else of what a sweep judged, else
+ * what the attempt recorded.
+ */
 export const leftOf = (
   removal: Pick<RemovalRow, 'identity' | 'planned' | 'progress' | 'state' | 'stopped'>,
   attempt: AttemptRow | undefined,
 ): ResourceIdentity[] => {
   if (removal.state === 'gone') return []
   const recorded = attempt === undefined ? null : identityOf(attempt)
-  const known = [identitiesOf(removal), plannedOf(removal), recorded === null ? [] : [recorded]].find((members) => members.length > 0) ?? []
+  const seen = stoppedOf(removal)?.seen
+  const known =
+    seen?.there ??
+    [identitiesOf(removal), plannedOf(removal), recorded === null ? [] : [recorded]].find((members) => members.length > 0) ??
+    []
   const missing = stoppedOf(removal)?.missing.map((one) => one.immutableId) ?? []
   const gone = new Set([...progressOf(removal), ...missing])
   return known.filter((member) => !gone.has(member.immutableId))
+}
+
+/** Where it is and what it is called, for people; what could not be read to the end says so. */
+export const leftTexts = (...args: Parameters<typeof leftOf>): string[] => {
+  const unknown = args[0].state === 'gone' ? null : (stoppedOf(args[0])?.seen?.unknown ?? null)
+  return [...leftOf(...args).map(leftText), ...(unknown === null ? [] : [`not known what else: ${unknown}`])]
 }
 
 /** For people. */

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { uuidv7Hex } from '../lib/ids.ts'
 import { redact } from '../lib/redact.ts'
 import { isLive } from '../model/lease.ts'
-import { givenUpLookMs, heldBy, resourceKey, heldRecheckMs, nextTryMs, pollDelayMs, removalKind } from '../model/removal.ts'
+import { heldBy, resourceKey, heldRecheckMs, nextTryMs, pollDelayMs, removalKind } from '../model/removal.ts'
 import type { RemovalEvidence } from '../model/removal-evidence.ts'
 import type { RemovalState } from '../model/wire.ts'
 import { appendAudit, type NewAudit } from '../store/audit.ts'
@@ -286,17 +286,6 @@ export const applyPoll = async (tx: Tx, held: Held, work: RemovalWork, afterMs =
   await tx.db
     .updateTable('removals')
     .set({ ...unlocked(tx.now + afterMs), polls: work.removal.polls + 1, held_by: null })
-    .where('id', '=', work.removal.id)
-    .execute()
-}
-
-/** What gave up still stands: looked at again, ever less often. */
-export const applyLook = async (tx: Tx, held: Held, work: RemovalWork): Promise<void> => {
-  if ((await stillHeld(tx, 'removals', [held])).size === 0) return
-  const looks = work.removal.polls + 1
-  await tx.db
-    .updateTable('removals')
-    .set({ ...unlocked(tx.now + givenUpLookMs(looks)), polls: looks })
     .where('id', '=', work.removal.id)
     .execute()
 }

@@ -9,7 +9,7 @@ import { goneBefore } from '../model/gone-before.ts'
 import { isUntagged, maybeInternal, whyNotInternal } from '../model/internal-member.ts'
 import { isFound, preflight, resourceKey } from '../model/removal.ts'
 import { isLapsed, missingText, type MissingMember } from '../model/stopped.ts'
-import { shapeOf, type Shape, type ShapeMember } from '../model/topology.ts'
+import { inOrder, oneMember, shapeOf, type Shape, type ShapeMember } from '../model/topology.ts'
 import type { FoundResource, Provider, ResourceIdentity } from '../providers/contract.ts'
 import { removalsOfAttempt } from '../store/removals.ts'
 import type { Held } from './pipeline.ts'
@@ -237,7 +237,11 @@ const decide = async (
   if (shape.kind === 'refused' || shape.kind === 'blocked') return settleBy(() => store.write((tx) => needsPerson(tx, held, work, why)))
   if (young) return settleBy(() => tools.failed({ held, work, error: why, contradiction: null }))
   const code = work.removal.version === 1 ? 'unexplained-absence' : 'incomplete'
-  return settleBy(() => store.write((tx) => needsPerson(tx, held, work, why, { code, missing })))
+  const { sorted, ring } = inOrder(topology ?? oneMember(provider.ownerKind), members)
+  const standing = [...sorted, ...ring].map(({ found: one }) => one.resource)
+  return settleBy(() =>
+    store.write((tx) => needsPerson(tx, held, work, why, { code, missing, seen: { at: tx.now, there: standing, unknown: null } })),
+  )
 }
 
 /** @returns the removal as it is bound now; undefined: it is settled otherwise, and the row is given back */

@@ -5,9 +5,9 @@
 import { budgetSince, givenUpLookMs, givesUp, giveUpCode, heldBy, removalKind } from '../model/removal.ts'
 import { keepLabel } from '../model/keep.ts'
 import type { SweepMode } from '../model/sweep-settings.ts'
+import { withSeen, type Seen } from '../model/stopped.ts'
 import type { Provider, ResourceIdentity } from '../providers/contract.ts'
-import { identityOf } from '../store/attempts.ts'
-import { restartQuarantine } from '../store/findings.ts'
+import { findingsAbout, restartQuarantine } from '../store/findings.ts'
 import { stillHeld, unlocked } from '../store/due.ts'
 import { appendEvents } from '../store/events.ts'
 import { readObstacles } from '../store/obstacles.ts'
@@ -18,9 +18,9 @@ import type { Tx } from '../store/store.ts'
 import type { Held } from './pipeline.ts'
 import { event, reportFinding } from './record.ts'
 import { lockAll, targetsOf } from './remove-apply.ts'
-import { currentMember } from './remove-members.ts'
 import type { RemovalWork } from './remove-load.ts'
-import { leftText, unlistedOf } from './removal-row.ts'
+import { byHand } from './removal-left.ts'
+import { leftOf, leftText, stoppedOf, unlistedOf } from './removal-row.ts'
 
 /** orphans R90: not a word of failure, because nothing failed. */
 export const notProvedYet = 'the provider accepted the removal, and its absence is not proved yet'
@@ -34,6 +34,8 @@ export interface GiveUp {
   provider: Provider | undefined
   /** The fresh read said that what is there is not provably ours. */
   contradiction: boolean
+  /** What stands of a group that was never bound; null: nobody looked. */
+  seen: Seen | null
 }
 
 export const kindOf = ({ removal }: RemovalWork): ReturnType<typeof removalKind> =>
@@ -69,21 +71,39 @@ const protectedBy = async (tx: Tx, work: RemovalWork): Promise<string | null> =>
   return lease.keep === 1 ? 'keep' : keepLabel(JSON.parse(lease.labels) as Record<string, string>)
 }
 
-/** The provider's own words for where a person finds it, else its identity. */
-const byHand = (work: RemovalWork, provider: Provider | undefined): string => {
-  const { removal, attempt } = work
-  const identity: ResourceIdentity | null = unlistedOf(removal)[0] ?? currentMember(removal) ?? identityOf(attempt)
-  if (identity === null) return `what carries ref ${removal.ref} in ${removal.location} of ${removal.scope}`
-  return (
-    provider?.manualRemoval?.(identity, work.config) ?? `${identity.kind} ${identity.nativeId} in ${identity.location} of ${identity.scope}`
-  )
-}
+/** What was seen just now, kept with the removal. Null: nobody looked. */
+export const seenOf = (removal: RemovalWork['removal'], seen: Seen | null): { stopped?: string } =>
+  seen === null ? {} : { stopped: JSON.stringify(withSeen(stoppedOf(removal), seen)) }
+
+/** All that is left, each in the provider's own words for where a person finds it. */
+const how = (work: RemovalWork, provider: Provider | undefined, left: readonly ResourceIdentity[]): string =>
+  left.length > 0
+    ? byHand(left, provider, work.config)
+    : `what carries ref ${work.removal.ref} in ${work.removal.location} of ${work.removal.scope}`
+
+/** The event goes by; that a person is needed stands until its absence is proved. */
+const reportManual = async (
+  tx: Tx,
+  { removal, attempt }: RemovalWork,
+  message: string,
+  error: string | null,
+  left: readonly ResourceIdentity[],
+): Promise<void> =>
+  reportFinding(tx, {
+    code: 'removal-needs-person',
+    project: removal.project,
+    scope: removal.scope,
+    target: { type: 'instance', id: removal.instance_id, name: removal.name },
+    message,
+    evidence: { ref: removal.ref, removal: removal.id, attempt: attempt.id, error, left: left.map((one) => one.nativeId) },
+  })
 
 export const applyGiveUp = async (tx: Tx, given: GiveUp): Promise<void> => {
   const { held, work, error, provider } = given
   const { mine, leases } = await lockAll(tx, [{ held, work }])
   if (mine.size === 0) return
   const { removal } = work
+  const kept = seenOf(removal, given.seen)
   const failed = error !== notProvedYet
   await tx.db
     .updateTable('removals')
@@ -97,6 +117,7 @@ export const applyGiveUp = async (tx: Tx, given: GiveUp): Promise<void> => {
       retry_at: null,
       polls: 0,
       held_by: null,
+      ...kept,
     })
     .where('id', '=', removal.id)
     .execute()
@@ -115,21 +136,40 @@ export const applyGiveUp = async (tx: Tx, given: GiveUp): Promise<void> => {
     error,
   }
   const about = { project: removal.project, targets: targetsOf(work, leases.get(removal.lease_id ?? '')) }
+  const left = leftOf({ ...removal, ...kept }, work.attempt)
   const told =
     code === 'terminate.gave-up.manual'
-      ? event(tx, code, { ...payload, how: byHand(work, provider) }, about)
+      ? event(tx, code, { ...payload, how: how(work, provider, left) }, about)
       : event(tx, code, payload, about)
   await appendEvents(tx, [told])
-  // The event goes by; that a person is needed stands until its absence is proved.
-  if (code === 'terminate.gave-up.manual')
-    await reportFinding(tx, {
-      code: 'removal-needs-person',
-      project: removal.project,
-      scope: removal.scope,
-      target: { type: 'instance', id: removal.instance_id, name: removal.name },
-      message: told.message,
-      evidence: { ref: removal.ref, removal: removal.id, attempt: work.attempt.id, error },
-    })
+  if (code === 'terminate.gave-up.manual') await reportManual(tx, work, told.message, error, left)
+}
+
+/** What gave up still stands: it is looked at again, ever less often; where a person ended some of it, what is left is said anew. */
+export const applyLook = async (
+  tx: Tx,
+  held: Held,
+  work: RemovalWork,
+  seen: Seen | null,
+  provider: Provider | undefined,
+): Promise<void> => {
+  if ((await stillHeld(tx, 'removals', [held])).size === 0) return
+  const { removal, attempt } = work
+  const looks = removal.polls + 1
+  const kept = seenOf(removal, seen)
+  await tx.db
+    .updateTable('removals')
+    .set({ ...unlocked(tx.now + givenUpLookMs(looks)), polls: looks, ...kept })
+    .where('id', '=', removal.id)
+    .execute()
+  const left = leftOf({ ...removal, ...kept }, attempt)
+  if (seen === null || left.length === leftOf(removal, attempt).length) return
+  const standing = (await findingsAbout(tx, 'instance', removal.instance_id)).some(
+    (one) => one.code === 'removal-needs-person' && one.state === 'open',
+  )
+  if (!standing) return
+  const message = `Instance ${removal.name} (${removal.instance_id}) was given up: ${removal.error ?? 'no reason recorded'}. Still to be terminated manually: ${how(work, provider, left)}`
+  await reportManual(tx, work, message, removal.error, left)
 }
 
 /** It is not any more what the sweep judged: nothing is called, and sweeps judge it afresh, with a quarantine of its own (leases R59). */

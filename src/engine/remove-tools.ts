@@ -14,6 +14,7 @@ import { applyGone, type Gone } from './remove-gone.ts'
 import { failureOf, judge, type Judged } from './remove-judge.ts'
 import type { RemovalWork } from './remove-load.ts'
 import { applyQuickTry } from './remove-members.ts'
+import { seeLeft } from './removal-left.ts'
 import { progressOf } from './removal-row.ts'
 
 /** An accepted removal whose resource still stands after so long has failed. */
@@ -88,7 +89,10 @@ export const createTools = (context: EngineContext): RemovalTools => {
   const giveUp: RemovalTools['giveUp'] = async (held, work, error, contradiction = false) => {
     const mode = context.sweepSettings(work.removal.provider).mode.value
     const provider = context.providers.get(work.removal.provider)
-    await store.write((tx) => applyGiveUp(tx, { held, work, error, mode, provider, contradiction }))
+    // Of a group that was never bound only its owner is on record, and a person has to end all of it.
+    const isUnbound = provider?.inspect !== undefined && work.removal.identity === null
+    const seen = isUnbound ? await seeLeft(context, work, held.signal) : null
+    await store.write((tx) => applyGiveUp(tx, { held, work, error, mode, provider, contradiction, seen }))
     settle(work)
   }
   const failed: RemovalTools['failed'] = async (failure) => {

@@ -11,6 +11,7 @@ import { judgeLookUp } from '../model/provision.ts'
 import { whyUnreadable } from '../model/removal-record.ts'
 import { keyMismatch, type RemovalKey } from '../model/removal-key.ts'
 import { isLeftByFork } from '../model/stop.ts'
+import type { Seen } from '../model/stopped.ts'
 import { identityColumns, identityOf, updateAttempt } from '../store/attempts.ts'
 import type { Provider, ResourceIdentity } from '../providers/contract.ts'
 import { passWaits } from './budget/waits.ts'
@@ -18,16 +19,17 @@ import type { EngineContext } from './context.ts'
 import type { Held, PipelineSpec } from './pipeline.ts'
 import { createReach, outOfReachMs } from './reach.ts'
 import { rearm } from './rearm.ts'
-import { applyHeld, applyLook, applyPoll, applyPutOff } from './remove-apply.ts'
+import { applyHeld, applyPoll, applyPutOff } from './remove-apply.ts'
 import { bindGroup, isGroup, nothingLeftOf } from './remove-bind.ts'
 import { readMember } from './remove-calls.ts'
-import { applyDropped, kindOf } from './remove-giveup.ts'
+import { applyDropped, applyLook, kindOf } from './remove-giveup.ts'
 import { allAbsent, readAll, stepGroup } from './remove-group.ts'
 import { judge } from './remove-judge.ts'
 import { currentMember } from './remove-members.ts'
 import { loadRemovals, type RemovalWork } from './remove-load.ts'
 import { needsPerson } from './remove-stop.ts'
 import { createTools } from './remove-tools.ts'
+import { seeLeft } from './removal-left.ts'
 import { identitiesOf, plannedOf } from './removal-row.ts'
 
 /** Another replica, or this one after an upgrade, may be able to read it by then. */
@@ -91,8 +93,8 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
   /** Has it gone by other hands? Read, and nothing else: taking it back is the sweeps' matter now, or a person's. Of a group all must be gone. */
   const lookAtGivenUp = async (held: Held, work: RemovalWork): Promise<void> => {
     const { removal } = work
-    const later = (): Promise<void> => store.write((tx) => applyLook(tx, held, work))
     const provider = context.providers.get(removal.provider)
+    const later = (seen: Seen | null = null): Promise<void> => store.write((tx) => applyLook(tx, held, work, seen, provider))
     const recorded = identityOf(work.attempt)
     const bound = [...identitiesOf(removal), ...(removal.identity === null ? plannedOf(removal) : [])]
     // Also what its attempt recorded beside what is bound: only with that is it over.
@@ -102,9 +104,9 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     await admit(work, 'read')
     const reads = await readAll(tools, work, provider, members, held.signal)
     const one = allAbsent(held, work, reads)
-    if (one === undefined) return later()
     // Where nothing is bound, its recorded machine is not all there may be.
-    if (removal.identity === null && !(await nothingLeftOf(work, provider, members, held.signal))) return later()
+    if (one === undefined || (removal.identity === null && !(await nothingLeftOf(work, provider, members, held.signal))))
+      return later(isGroup(work, provider) ? await seeLeft(context, work, held.signal) : null)
     await tools.finish(one)
     tools.settle(work)
   }

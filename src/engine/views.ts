@@ -9,7 +9,7 @@ import { instancesByIds, type InstanceRow } from '../store/instances.ts'
 import type { LeaseRow } from '../store/leases.ts'
 import { removalsOfLeases, type RemovalRow } from '../store/removals.ts'
 import type { Session } from '../store/store.ts'
-import { leftOf, leftText } from './removal-row.ts'
+import { leftTexts, stoppedOf } from './removal-row.ts'
 
 export const iso = (ms: number): string => new Date(ms).toISOString()
 export const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms))
@@ -31,9 +31,12 @@ const noCleanup: CleanupView = {
   mayBeLeft: null,
 }
 
-/** Of what a person closed: by name what nobody proved gone, neither then nor later; null: it is over. */
-const mayBeLeft = (removal: RemovalRow, attempt: AttemptRow | undefined): string[] | null =>
-  removal.state !== 'closed' || attempt?.outcome === 'absent' ? null : leftOf(removal, attempt).map(leftText)
+/** Of what a person closed: by name what nobody proved gone, neither then nor later; null: it is over, or its provider showed nothing of it then. */
+const mayBeLeft = (removal: RemovalRow, attempt: AttemptRow | undefined): string[] | null => {
+  if (removal.state !== 'closed' || attempt?.outcome === 'absent') return null
+  const left = leftTexts(removal, attempt)
+  return left.length === 0 && stoppedOf(removal)?.seen !== undefined ? null : left
+}
 
 const cleanupOf = (
   lease: LeaseRow,

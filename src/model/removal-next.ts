@@ -25,6 +25,8 @@ export interface RemovalStanding {
   /** The installation that a fork of this database left it to; null: it is held here. */
   leftTo: string | null
   fingerprint: string
+  /** How a person ends each that is left, in the order in which they can go; empty: nobody knows what is. */
+  byHand: string
 }
 
 /** An accepted removal that is not proved gone after so long is shown as stuck. */
@@ -50,10 +52,11 @@ export const nextStep = (one: RemovalStanding, mode: SweepMode): string => {
     return `nothing here: installation ${one.leftTo} has it since this database was forked; do not end it by hand. ${close} takes it off this list`
   if (one.missing)
     return `find out why it is gone; then leasehold removal acknowledge-absence ${one.id} --fingerprint ${one.fingerprint.slice(0, 12)} --reason R`
+  const ended = `end it by hand${one.byHand === '' ? '' : ` (${one.byHand})`}`
   if (one.state === 'gave-up')
     return mode === 'delete' && !one.unlisted
-      ? `a sweep that finds it goes on with it, after its quarantine; or end it by hand, then ${close}`
-      : `end it by hand: its absence is found by itself; or ${close}`
+      ? `a sweep that finds it goes on with it, after its quarantine; or ${ended}, then ${close}`
+      : `${ended}: its absence is found by itself; or ${close}`
   if (one.dueAt === null)
     return `look at the reason; leasehold stop tries it once more where a lease ordered it; ${close} gives it up for good`
   if (one.heldBy !== null) return `the end of what holds it: ${one.heldBy}`

@@ -44,11 +44,14 @@ export type Shape<M extends ShapeMember = ShapeMember> =
 
 const named = (member: ShapeMember): string => `${member.kind} ${member.nativeId}`
 
-const targetsOf = <M extends ShapeMember>(member: M, members: readonly M[]): M[] =>
+const targetsOf = <M extends Pick<ShapeMember, 'nativeId' | 'attachedTo'>>(member: M, members: readonly M[]): M[] =>
   members.filter((other) => other !== member && member.attachedTo.includes(other.nativeId))
 
 /** What stands on nothing that is left goes next; of several the one whose kind comes first. @returns those that stand on each other as `ring` */
-const inOrder = <M extends ShapeMember>(topology: Topology, members: readonly M[]): { sorted: M[]; ring: M[] } => {
+export const inOrder = <M extends Pick<ShapeMember, 'kind' | 'nativeId' | 'attachedTo'>>(
+  topology: Topology,
+  members: readonly M[],
+): { sorted: M[]; ring: M[] } => {
   const rank = (member: M): number => topology.order.indexOf(member.kind)
   let left = members.toSorted((a, b) => rank(a) - rank(b) || (a.nativeId < b.nativeId ? -1 : 1))
   const sorted: M[] = []

@@ -43,6 +43,8 @@ export interface RemovalView {
   fingerprint: string
   /** By name what is not proved gone, as far as anybody knows; empty: nothing, or nobody knows what. */
   left: string[]
+  /** When its provider was last asked what is left; null: it is what the records say. */
+  leftSeenAt: string | null
   /** What is missing without an explanation, each as `kind native-id`. */
   missing: string[]
   closedAt: string | null

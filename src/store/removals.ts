@@ -107,6 +107,7 @@ export const retryGivenUp = async (tx: Tx, removal: RemovalRow): Promise<void> =
       accepted_at: null,
       failures: 0,
       polls: 0,
+      stopped: null,
     }))
     .where('id', '=', removal.id)
     .execute()

@@ -60,6 +60,7 @@ export const Removal = component(
     members: Type.Array(ref(RemovalMember), { description: 'In the order in which they go.' }),
     fingerprint: text({ description: 'Stands for exactly what is shown here.' }),
     left: Type.Array(text(), { description: 'By name what is not proved gone, as far as anybody knows.' }),
+    leftSeenAt: timeOrNull(),
     missing: Type.Array(text(), { description: 'What is gone without an explanation.' }),
     closedAt: timeOrNull(),
     closedBy: textOrNull(),

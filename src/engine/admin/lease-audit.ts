@@ -12,8 +12,8 @@ import type { Session } from '../../store/store.ts'
 import { requireAdmin, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { requireKnown } from '../known.ts'
-import type { ResourceIdentity } from '../../providers/contract.ts'
-import { leftOf, leftText } from '../removal-row.ts'
+import { lookAtLeft } from '../removal-left.ts'
+import { leftText } from '../removal-row.ts'
 import { iso, isoOrNull } from '../views.ts'
 import { ownSince } from './attention.ts'
 import { eachBounded } from './bounded.ts'
@@ -27,10 +27,7 @@ export interface AuditInput {
   limit: number
 }
 
-interface Closed {
-  removal: RemovalRow
-  left: readonly ResourceIdentity[]
-}
+type Closed = Parameters<typeof lookAtLeft>[1]
 
 /** Reads at providers at once; and how long they may take together, in ms. */
 const width = 8
@@ -50,12 +47,20 @@ const recorded = (instance: InstanceRow | undefined, attempts: readonly AttemptR
   attempts.find((one) => one.id === instance?.attempt_id) ?? attempts.findLast((one) => one.immutable_id !== null)
 
 /** orphans R91: of what a person closed, what nobody proved gone. */
-const closedOf = (removals: readonly RemovalRow[], attempts: readonly AttemptRow[], since: number): Closed | undefined => {
+const closedOf = (
+  removals: readonly RemovalRow[],
+  attempts: readonly AttemptRow[],
+  since: number,
+  config: string | undefined,
+): Closed | undefined => {
   const attemptOf = (one: RemovalRow): AttemptRow | undefined => attempts.find((attempt) => attempt.id === one.attempt_id)
   const removal = removals.findLast(
     (one) => one.state === 'closed' && one.closed_by !== systemActor && one.opened_at >= since && attemptOf(one)?.outcome === 'abandoned',
   )
-  return removal && { removal, left: leftOf(removal, attemptOf(removal)) }
+  const attempt = removal && attemptOf(removal)
+  if (!removal || !attempt) return undefined
+  const parsed = JSON.parse(config ?? '{}') as Record<string, unknown>
+  return { removal, attempt, config: parsed, backendMissing: config === undefined }
 }
 
 const load = async (session: Session, leases: readonly LeaseRow[]): Promise<Case[]> => {
@@ -81,14 +86,15 @@ const load = async (session: Session, leases: readonly LeaseRow[]): Promise<Case
     const instance = instances.get(lease.instance_id)
     const attempt = recorded(instance, attempts.get(lease.instance_id) ?? [])
     const own = removals.get(lease.id) ?? []
+    const config = configs.get(`${lease.project}/${lease.backend}`)
     return {
       lease,
-      closed: closedOf(own, attempts.get(lease.instance_id) ?? [], since),
+      closed: closedOf(own, attempts.get(lease.instance_id) ?? [], since, config),
       removal: own.find((row) => isOpenRemoval(row.state)) ?? own.findLast((row) => row.state === 'gave-up') ?? own.at(-1),
       nativeId: attempt?.native_id ?? null,
       subject: {
         provider: lease.provider,
-        config: JSON.parse(configs.get(`${lease.project}/${lease.backend}`) ?? '{}') as Record<string, unknown>,
+        config: JSON.parse(config ?? '{}') as Record<string, unknown>,
         ref: instance?.ref ?? null,
         identity: attempt ? identityOf(attempt) : null,
         mayExist: lease.may_exist === 1,
@@ -116,21 +122,25 @@ const standsOf = (removal: RemovalRow | undefined): string | null => {
   return removal !== undefined && removal.failures >= stuckAfter ? `stuck after ${removal.failures} failures in a row` : null
 }
 
-/** What is left of it need not be what the lease was known by: each member is looked at, and what is there is told first. */
+/** What is left of it need not be what the lease was known by: its whole group is looked at, whatever of it was on record when it was closed (leases R50). */
 const lookAtAll = async (context: EngineContext, { subject, closed }: Case, end: AbortSignal): Promise<Look> => {
   const first = await lookAt(context, subject, end)
   if (closed === undefined) return first
-  const { removal, left } = closed
-  const others = left.filter((one) => one.immutableId !== subject.identity?.immutableId)
-  const looks = [{ look: first, what: subject.identity === null ? `ref ${subject.ref}` : leftText(subject.identity) }]
-  for (const identity of others)
-    looks.push({ look: await lookAt(context, { ...subject, identity, mayExist: false }, end), what: leftText(identity) })
-  const there = looks.filter(({ look }) => look.cloudStatus === 'found')
-  const worst = there[0]?.look ?? looks.find(({ look }) => look.cloudStatus === 'error')?.look ?? first
-  if (worst.cloudStatus === 'missing') return worst
-  const by = `${removal.closed_by} closed its removal: ${removal.closed_reason ?? 'no reason recorded'}`
-  const what = there.length > 0 ? `still there, end it by hand: ${there.map((one) => one.what).join(', ')}` : worst.message
-  return { ...worst, message: `${by}; ${what}` }
+  const group = await lookAtLeft(context, closed, end)
+  const isThere = group.stands === true || first.cloudStatus === 'found'
+  const isUnknown = group.stands === null || first.cloudStatus === 'error'
+  // What is on its way out counts as missing.
+  if (!isThere && !isUnknown) return first.cloudStatus === 'missing' ? first : { cloudStatus: 'missing', cloudState: null, message: null }
+  const { closed_by: by, closed_reason: reason } = closed.removal
+  const own = first.cloudStatus === 'found' && subject.identity !== null ? [leftText(subject.identity)] : []
+  const names = [...new Set([...group.there.map(leftText), ...own])].join(', ')
+  const what = isThere ? `still there, end it by hand: ${names}` : `whether it is still there is not known: ${names}`
+  const unknown = group.unknown ?? (isThere ? null : first.message)
+  return {
+    cloudStatus: isThere ? 'found' : 'error',
+    cloudState: first.cloudStatus === 'found' ? first.cloudState : null,
+    message: `${by} closed its removal: ${reason ?? 'no reason recorded'}; ${what}${unknown === null ? '' : ` (${unknown})`}`,
+  }
 }
 
 /** Closed, and looked at: nothing of it is there any more, and it owes nothing else. */

@@ -4,12 +4,13 @@ import { isLive } from '../../model/lease.ts'
 import { isContradicted } from '../../model/removal-next.ts'
 import { isOverRemoval } from '../../model/removal.ts'
 import { isLeftByFork } from '../../model/stop.ts'
-import { missingText, type Acknowledged } from '../../model/stopped.ts'
+import { asksWhy, missingText, type Acknowledged, type Seen } from '../../model/stopped.ts'
 import type { RemovalView } from '../../model/wire-removals.ts'
-import { attemptById } from '../../store/attempts.ts'
+import { attemptById, type AttemptRow } from '../../store/attempts.ts'
 import { unlocked } from '../../store/due.ts'
 import { appendEvents } from '../../store/events.ts'
 import { contradictedRemovals } from '../contradicted.ts'
+import { leftByFork, readInstallation } from '../../store/installation.ts'
 import { lockInstances } from '../../store/instances.ts'
 import { closeOwners } from '../../store/ledger.ts'
 import { lockLeases, type LeaseRow } from '../../store/leases.ts'
@@ -18,8 +19,11 @@ import type { Tx } from '../../store/store.ts'
 import { requireApprover, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { event, instanceTarget, leaseTarget, resourceTargets } from '../record.ts'
+import { seenOf } from '../remove-giveup.ts'
+import { loadRemovals } from '../remove-load.ts'
+import { seeLeft } from '../removal-left.ts'
 import { resolveWaiting } from '../resolve-waiting.ts'
-import { acknowledgedOf, fingerprintOf, leftOf, leftText, resourcesOf, stoppedOf } from '../removal-row.ts'
+import { acknowledgedOf, fingerprintOf, leftOf, leftTexts, resourcesOf, stoppedOf } from '../removal-row.ts'
 import { auditOperator } from './operator-audit.ts'
 import { getRemoval, removalNotFound } from './removals.ts'
 
@@ -112,7 +116,7 @@ export const acknowledgeAbsence = (
 ): Promise<RemovalView> =>
   say(context, actor, { id, ...input }, async (tx, { row: removal, targets, requireSame: same }, reason) => {
     const stopped = stoppedOf(removal)
-    if (stopped === null || isOverRemoval(removal.state))
+    if (!asksWhy(stopped) || isOverRemoval(removal.state))
       throw new LeaseholdError(
         'removal_not_stopped',
         `removal ${id} does not wait for anybody to say why something of it is gone; "leasehold removal show ${id}" says what comes next`,
@@ -177,20 +181,41 @@ const endInstance = async (tx: Tx, removal: RemovalRow): Promise<void> => {
   await closeOwners(tx, [removal.ref])
 }
 
+/** What a person is told to end by hand: asked of the provider before anything is written, and never longer than a person waits. */
+const lookBefore = async (context: EngineContext, actor: Actor, id: string): Promise<Seen | null> => {
+  const [work] = await loadRemovals(context.store, [id])
+  // Refused below, and an answer of its provider changes nothing of that.
+  if (!work || !seesProject(actor, work.removal.project) || isOverRemoval(work.removal.state)) return null
+  const own = await context.store.read(readInstallation)
+  // It is another installation's: what is there is in use, or that one's to end.
+  if (leftByFork(own, work.removal.opened_at) !== null) return null
+  return seeLeft(context, work, new AbortController().signal)
+}
+
+const leftSaid = (removal: RemovalRow, attempt: AttemptRow | undefined): string => {
+  const left = leftTexts(removal, attempt)
+  if (left.length > 0) return left.join(', ')
+  return stoppedOf(removal)?.seen === undefined ? 'nobody knows what' : 'its provider shows nothing of it'
+}
+
 /**
- * A person ends what was given up, or waits for one: recorded with name and reason, with what it leaves behind, and never as a proof. Whatever of it turns up
- * later is judged by sweeps: what is no whole group stands as `left-behind` until a person ends it (orphans R91).
+ * A person ends what was given up, or waits for one: recorded with name and reason, with what stands of it at that moment, and never as a proof. Whatever of it
+ * turns up later is judged by sweeps: what is no whole group stands as `left-behind` until a person ends it (orphans R91).
  * @throws LeaseholdError forbidden, not_found, bad_request, removal_not_stopped, removal_changed
  */
-export const closeRemoval = (
+export const closeRemoval = async (
   context: EngineContext,
   actor: Actor,
   id: string,
   input: { reason: string; fingerprint?: string },
-): Promise<RemovalView> =>
-  say(context, actor, { id, ...input }, async (tx, { row: removal, lease, targets, requireSame: same }, reason) => {
-    await requireIdle(tx, removal)
+): Promise<RemovalView> => {
+  requireApprover(actor)
+  reasonOf(input.reason)
+  const seen = await lookBefore(context, actor, id)
+  return say(context, actor, { id, ...input }, async (tx, { row: before, lease, targets, requireSame: same }, reason) => {
+    await requireIdle(tx, before)
     same()
+    const removal = { ...before, ...seenOf(before, seen) }
     await tx.db
       .updateTable('removals')
       .set((set) => ({
@@ -202,6 +227,7 @@ export const closeRemoval = (
         closed_reason: reason,
         retry_at: null,
         held_by: null,
+        stopped: removal.stopped,
       }))
       .where('id', '=', removal.id)
       .execute()
@@ -212,13 +238,14 @@ export const closeRemoval = (
         .set({ state: 'failed', failure_code: 'removal_closed', failure_error: reason, ended_at: tx.now, updated_at: tx.now, due_at: null })
         .where('id', '=', lease.id)
         .execute()
-    const left = leftOf(removal, await attemptById(tx, removal.attempt_id))
-    const payload = { reason, left: left.length === 0 ? 'nobody knows what' : left.map(leftText).join(', ') }
+    const attempt = await attemptById(tx, removal.attempt_id)
+    const payload = { reason, left: leftSaid(removal, attempt) }
     await appendEvents(tx, [event(tx, 'removal.closed', payload, { project: removal.project, actor: actor.name, targets })])
     return {
       action: 'close-removal',
       was: removal.state,
       error: removal.error,
-      left: left.map(({ kind, nativeId, immutableId }) => ({ kind, nativeId, immutableId })),
+      left: leftOf(removal, attempt).map(({ kind, nativeId, immutableId }) => ({ kind, nativeId, immutableId })),
     }
   })
+}

@@ -2,8 +2,10 @@
 import { isStuck, nextStep, type RemovalStanding } from '../../model/removal-next.ts'
 import { LeaseholdError } from '../../model/errors.ts'
 import { isLeftByFork } from '../../model/stop.ts'
-import { missingText } from '../../model/stopped.ts'
+import { asksWhy, missingText } from '../../model/stopped.ts'
 import type { RemovalView } from '../../model/wire-removals.ts'
+import { isOverRemoval } from '../../model/removal.ts'
+import { listBackends } from '../../store/backends.ts'
 import { rowsIn } from '../../store/bulk.ts'
 import { leftByFork, readInstallation, type InstallationRow } from '../../store/installation.ts'
 import type { AttemptRow } from '../../store/attempts.ts'
@@ -15,10 +17,11 @@ import { removalsByIds, unfinishedRemovals, type RemovalRow } from '../../store/
 import { requireFull, seesProject, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
 import { requireKnown } from '../known.ts'
-import { fingerprintOf, identitiesOf, leftOf, leftText, plannedOf, progressOf, stoppedOf, unlistedOf } from '../removal-row.ts'
+import { fingerprintOf, identitiesOf, leftOf, leftTexts, plannedOf, progressOf, stoppedOf, unlistedOf } from '../removal-row.ts'
+import { byHand } from '../removal-left.ts'
 import { iso, isoOrNull } from '../views.ts'
 
-const standingOf = (row: RemovalRow, { own, contradicted }: Pick<Beside, 'own' | 'contradicted'>): RemovalStanding => ({
+const standingOf = (context: EngineContext, row: RemovalRow, { own, contradicted, attempt, config }: Beside): RemovalStanding => ({
   id: row.id,
   state: row.state,
   cause: row.cause,
@@ -28,17 +31,19 @@ const standingOf = (row: RemovalRow, { own, contradicted }: Pick<Beside, 'own' |
   heldBy: row.held_by,
   dueAt: row.due_at,
   waitsUntil: waitsUntil(row),
-  missing: row.stopped !== null,
+  missing: asksWhy(stoppedOf(row)),
   unlisted: unlistedOf(row).length > 0,
   contradicted,
   leftTo: leftByFork(own, row.opened_at) ?? (isLeftByFork(row.held_by ?? '') ? leftByFork(own, 0) : null),
   fingerprint: fingerprintOf(row),
+  byHand: isOverRemoval(row.state) ? '' : byHand(leftOf(row, attempt), context.providers.get(row.provider), config),
 })
 
 const membersOf = (row: RemovalRow): RemovalView['members'] => {
   const gone = new Set(progressOf(row))
   const missing = new Set(stoppedOf(row)?.missing.map((one) => one.immutableId))
-  const members = row.identity === null ? plannedOf(row) : identitiesOf(row)
+  const unbound = plannedOf(row)
+  const members = row.identity !== null ? identitiesOf(row) : unbound.length > 0 ? unbound : (stoppedOf(row)?.seen?.there ?? [])
   return members.map(({ location, kind, nativeId, immutableId }) => ({
     location,
     kind,
@@ -53,6 +58,7 @@ interface Beside {
   attempt: AttemptRow | undefined
   own: InstallationRow | undefined
   contradicted: boolean
+  config: Record<string, unknown>
 }
 
 /** What is told with each: its lease, its attempt, and whose this database is. */
@@ -71,6 +77,7 @@ const beside = async (session: Session, rows: readonly RemovalRow[]): Promise<(r
   )
   const leases = new Map(leaseRows.map((row) => [row.id, row]))
   const attempts = new Map(attemptRows.map((row) => [row.id, row]))
+  const configs = new Map((await listBackends(session, null)).map((row) => [`${row.project}/${row.name}`, row.config]))
   const own = await readInstallation(session)
   const contradicted = await contradictedRemovals(session, rows)
   return (row) => ({
@@ -78,12 +85,13 @@ const beside = async (session: Session, rows: readonly RemovalRow[]): Promise<(r
     lease: row.lease_id === null ? undefined : leases.get(row.lease_id),
     attempt: attempts.get(row.attempt_id),
     own,
+    config: JSON.parse(configs.get(`${row.project}/${row.backend}`) ?? '{}') as Record<string, unknown>,
   })
 }
 
 const view = (context: EngineContext, row: RemovalRow, told: Beside, now: number): RemovalView => {
   const { lease, attempt } = told
-  const standing = standingOf(row, told)
+  const standing = standingOf(context, row, told)
   return {
     id: row.id,
     state: row.state,
@@ -110,7 +118,8 @@ const view = (context: EngineContext, row: RemovalRow, told: Beside, now: number
     nextStep: nextStep(standing, context.sweepSettings(row.provider).mode.value),
     members: membersOf(row),
     fingerprint: standing.fingerprint,
-    left: leftOf(row, attempt).map(leftText),
+    left: leftTexts(row, attempt),
+    leftSeenAt: isoOrNull(stoppedOf(row)?.seen?.at ?? null),
     missing: stoppedOf(row)?.missing.map(missingText) ?? [],
     closedAt: isoOrNull(row.closed_at),
     closedBy: row.closed_by,

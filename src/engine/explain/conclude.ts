@@ -4,6 +4,7 @@ import { stuckAt } from '../../model/evidence.ts'
 import type { HeldBack } from '../../model/explain.ts'
 import { isLive } from '../../model/lease.ts'
 import type { SweepMode } from '../../model/sweep-settings.ts'
+import { asksWhy } from '../../model/stopped.ts'
 import { verdictReasons } from '../../model/verdict-reasons.ts'
 import type { AttemptRow } from '../../store/attempts.ts'
 import { waitsUntil } from '../../store/due.ts'
@@ -12,6 +13,7 @@ import type { FreezeRow, HoldRow } from '../../store/holds.ts'
 import type { LeaseRow } from '../../store/leases.ts'
 import type { RemovalRow } from '../../store/removals.ts'
 import { isFound, isOpenRemoval } from '../../model/removal.ts'
+import { stoppedOf } from '../removal-row.ts'
 import type { Owner } from './owner.ts'
 import { absentText, endOfLife } from './owner-tree.ts'
 import { stamp, type Conclusion } from './told.ts'
@@ -95,10 +97,9 @@ export const concludeRemoval = (removal: RemovalRow, stops: readonly HeldBack[],
       ...base,
       text: 'Its removal can not succeed without a person.',
       heldBack,
-      change:
-        removal.stopped === null
-          ? 'a person: its finding removal-needs-person says why'
-          : `a person who knows why something of it is gone: leasehold removal show ${removal.id}`,
+      change: !asksWhy(stoppedOf(removal))
+        ? 'a person: its finding removal-needs-person says why'
+        : `a person who knows why something of it is gone: leasehold removal show ${removal.id}`,
     }
   const waits = waitsUntil(removal)
   if (waits !== null)
