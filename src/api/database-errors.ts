@@ -6,7 +6,12 @@ const sockets = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EN
 /** SQLite: BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB. */
 const sqlite = new Set([5, 6, 8, 10, 11, 13, 14, 26])
 /** The pool of pg gives these no code. */
-const poolMessages = ['Connection terminated', 'timeout exceeded when trying to connect', 'Client has encountered a connection error']
+const poolMessages = [
+  'Connection terminated',
+  'timeout exceeded when trying to connect',
+  'Client has encountered a connection error',
+  'Query read timeout',
+]
 
 export const isDatabaseUnavailable = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false

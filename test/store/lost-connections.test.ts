@@ -1,7 +1,10 @@
 /** A database server that ends its clients' connections: a restart, a failover, an administrator. What was answered stands, and the work goes on. */
 import { sql } from 'kysely'
 import { expect, inject, it, onTestFinished } from 'vitest'
+import { isDatabaseUnavailable } from '../../src/api/database-errors.ts'
+import { openPostgresStore } from '../../src/store/postgres/index.ts'
 import { postgresDatabase } from '../support/databases.ts'
+import { startProxy } from '../support/proxy.ts'
 import { serviceOr } from '../support/services/skip.ts'
 import { until } from '../support/until.ts'
 
@@ -51,5 +54,43 @@ serviceOr(
     const there = new Set(await names())
     expect(answered.filter((name) => !there.has(name))).toEqual([])
     expect(answered.length).toBeGreaterThan(0)
+  })
+
+  it('is not held by a connection that carries nothing any more: what was asked fails in time, and it serves by new ones', async () => {
+    const database = await postgresDatabase(url as string)
+    onTestFinished(() => database.drop())
+    const proxy = await startProxy(database.target)
+    onTestFinished(() => proxy.close())
+    const store = await openPostgresStore(proxy.through(database.target), { statementMs: 500 })
+    const add = (name: string) =>
+      store.write((tx) => tx.db.insertInto('projects').values({ name, created_at: tx.now, deleted_at: null }).execute())
+    await add('before')
+    proxy.halfOpen()
+    const asked = await Promise.allSettled([
+      add('meanwhile'),
+      store.now(),
+      store.read(({ db }) => db.selectFrom('projects').select('name').execute()),
+    ])
+    expect(asked.map((one) => one.status)).toEqual(['rejected', 'rejected', 'rejected'])
+    expect(asked.map((one) => one.status === 'rejected' && isDatabaseUnavailable(one.reason))).toEqual([true, true, true])
+    proxy.reset()
+    await add('after')
+    const names = await store.read(({ db }) => db.selectFrom('projects').select('name').where('name', '<>', 'default').execute())
+    expect(names.map((row) => row.name).toSorted()).toEqual(['after', 'before'])
+    await store.close()
+  })
+
+  it('waits longer for a row than a holder of it may stand still in the middle of a transaction', async () => {
+    const database = await postgresDatabase(url as string)
+    onTestFinished(() => database.drop())
+    const store = await database.open()
+    onTestFinished(() => store.close())
+    const { rows } = await store.read(({ db }) =>
+      sql<{ name: string; setting: string }>`select name, setting from pg_settings
+        where name in ('idle_in_transaction_session_timeout', 'lock_timeout') order by name`.execute(db),
+    )
+    const [still, patience] = rows.map((row) => Number(row.setting))
+    expect(still).toBeGreaterThan(0)
+    expect(patience).toBeGreaterThan(still as number)
   })
 })

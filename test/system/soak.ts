@@ -1,9 +1,10 @@
 /**
  * `npm run soak`: far more generated worlds than a run of the suite plays, on all cores. Stops at the first world that does not hold, and says how to play that
  * one again. `LEASEHOLD_SOAK_ENGINE` and `LEASEHOLD_SOAK_PURE` say how many (300,000 and 10,000,000), `LEASEHOLD_SOAK_SEED` where they begin,
- * `LEASEHOLD_SOAK_PROCESSES` on how many processes.
+ * `LEASEHOLD_SOAK_PROCESSES` on how many processes. After them come real coordinators: `LEASEHOLD_SOAK_LEASES` leases and `LEASEHOLD_SOAK_CRASHES` crashes at random
+ * moments (10,000 and 200; 0 leases: none), after which nothing may be left (case M11).
  */
-import { fork, type ChildProcess } from 'node:child_process'
+import { fork, spawn, type ChildProcess } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { properties } from '../simulation/pure/properties.ts'
@@ -20,6 +21,8 @@ const number = (variable: string, fallback: number): number => {
 const amounts = {
   engine: number('LEASEHOLD_SOAK_ENGINE', 300_000),
   pure: number('LEASEHOLD_SOAK_PURE', 10_000_000),
+  leases: number('LEASEHOLD_SOAK_LEASES', 10_000),
+  crashes: number('LEASEHOLD_SOAK_CRASHES', 200),
   seed: number('LEASEHOLD_SOAK_SEED', Math.floor(Date.now() / 1000) % 1_000_000_000),
 }
 const processes = Math.max(1, number('LEASEHOLD_SOAK_PROCESSES', availableParallelism()))
@@ -46,6 +49,14 @@ const end = (status: number, message: string): void => {
   say(true)
   process.stdout.write(`${message}\n`)
   process.exitCode = status
+}
+
+/** Case M11, on processes of its own. */
+const crash = (): void => {
+  if (amounts.leases === 0) return
+  const chaos = fileURLToPath(new URL('../chaos/run.ts', import.meta.url))
+  const args = ['--seed', amounts.seed, '--leases', amounts.leases, '--crashes', amounts.crashes].map(String)
+  spawn(process.execPath, [chaos, ...args], { stdio: 'inherit' }).once('exit', (status) => (process.exitCode = status ?? 1))
 }
 
 const program = fileURLToPath(new URL('../simulation/soak/player.ts', import.meta.url))
@@ -81,6 +92,7 @@ const employ = (): void => {
     if (!ended && players.length === 0) {
       ended = true
       end(0, `all of them hold, from seed ${amounts.seed} on`)
+      crash()
     }
   })
 }

@@ -2,6 +2,7 @@
  * The simulated cloud itself: machines with disks, nics and addresses in an SQLite file, by the clock that it is given. Nothing here waits and nothing
  * here lies; `api.ts` does both. What has happened by itself meanwhile (a deletion that ran on, a machine's own end) is settled before each call.
  */
+import { accountClock } from './clock.ts'
 import { Database } from './database.ts'
 import { type Fault, type FaultSpec, addFault, clearFaults, listFaults } from './faults.ts'
 import { type Edge, type OnEnd, type Resource, type Row, hasEnded, idOf, parseId, resourceAt } from './resource.ts'
@@ -132,9 +133,10 @@ const rowColumns = [
   'due_at',
 ] as const
 
-/** Opens the account in this file, and makes it where there is none. `now` in ms. */
-export const openCloud = (path: string, now: () => number = Date.now): Cloud => {
+/** Opens the account in this file, and makes it where there is none. `given`: another time than the account's own, in ms. */
+export const openCloud = (path: string, given?: () => number): Cloud => {
   const database = new Database(path)
+  const now = given ?? accountClock(database)
   const row = (seq: number): Row | undefined => database.one<Row>('select * from resources where seq = ?', seq)
   /** A row that has come into being; one whose end is over is there while it is listed. */
   const byId = (id: string, at: number): Row | undefined => {

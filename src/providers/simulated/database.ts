@@ -86,8 +86,9 @@ export class Database {
     this.#handle.exec(`pragma user_version = ${formatVersion}`)
   }
 
-  /** What holders leave on machines; an account from before that had any gets the table. */
+  /** What holders leave on machines, and where the account's time is counted from; an account from before there was any gets the table. */
   #addContents(): void {
+    this.#handle.exec('create table if not exists clock (boot text not null, wall integer not null, steady integer not null)')
     this.#handle.exec(
       'create table if not exists contents (machine integer not null, item text not null, primary key (machine, item)) without rowid',
     )

@@ -27,7 +27,7 @@ import { defaultLocations, isKind, kinds, ownerKind, providerName } from './word
 export interface SimulatedProviderOptions {
   /** The account is `<dataFolder>/simulated.db` where a backend names no other file. */
   dataFolder: string
-  /** ms; the wall clock by default. */
+  /** ms; the account's own by default. */
   now?: () => number
   /** How hanging and slow calls wait. */
   sleep?: Sleep
@@ -37,7 +37,7 @@ const callDeadlineSeconds = 30
 
 const errorText = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-export const createSimulatedProvider = ({ dataFolder, now = Date.now, sleep = realSleep }: SimulatedProviderOptions): Provider => {
+export const createSimulatedProvider = ({ dataFolder, now, sleep = realSleep }: SimulatedProviderOptions): Provider => {
   const opener = createOpener(now)
   // One provider stands for all of its backends, so it says what the slowest of those that it has met needs.
   const slowest = { visibilitySeconds: 0, createDeadlineSeconds: 0 }

@@ -7,7 +7,7 @@ export interface CloudOpener {
   at(path: string): Cloud
 }
 
-export const createOpener = (now: () => number): CloudOpener => {
+export const createOpener = (now?: () => number): CloudOpener => {
   const open = new Map<string, { cloud: Cloud; inode: string }>()
   const inodeOf = (path: string): string | null => {
     const stat = statSync(path, { bigint: true, throwIfNoEntry: false })

@@ -14,6 +14,13 @@ const clockText = `(${postgresClock})`
 // Serialization failure, deadlock, and a unique key that another transaction took at the same moment: the second look sees its row.
 const retryable = new Set(['40001', '40P01', '23505'])
 const tries = 4
+/**
+ * How long a statement may go without an answer. A connection that went dead without a word (a firewall that forgot it, a machine that was unplugged) would else
+ * hold whoever uses it for a quarter of an hour, and everything of this process with it. Far above what any statement takes: migrations, which may take longer, have
+ * a connection of their own.
+ */
+const statementMs = 60_000
+const unanswered = (error: unknown): boolean => error instanceof Error && error.message === 'Query read timeout'
 
 // int8 comes as text by default; every integer here is below 2^53.
 const types: pg.CustomTypesConfig = {
@@ -43,7 +50,7 @@ const createNamer = (): ((text: string) => string | undefined) => {
 }
 const nameOf = createNamer()
 
-const kyselyOnClient = (client: pg.PoolClient): Db =>
+const kyselyOnClient = (client: pg.ClientBase): Db =>
   kyselyOn('postgresql', async (query) => {
     const name = nameOf(query.sql)
     const values = query.parameters.map(storable)
@@ -56,23 +63,25 @@ class PostgresStore implements Store {
   readonly description: string
   readonly news: News
   readonly #pool: pg.Pool
-  readonly #dbs = new WeakMap<pg.PoolClient, Db>()
+  readonly #config: pg.ClientConfig
+  readonly #dbs = new WeakMap<pg.ClientBase, Db>()
   readonly #underWay = new Set<Promise<unknown>>()
   #closing: Promise<void> | undefined
 
-  constructor(url: string, connections: number) {
+  constructor(url: string, connections: number, unansweredMs: number) {
     const parsed = new URL(url)
     this.description = `PostgreSQL database ${parsed.pathname.slice(1)} at ${parsed.host || 'a local socket'}`
-    this.#pool = new pg.Pool({
+    this.#config = {
       connectionString: url,
-      max: connections,
       types,
       connectionTimeoutMillis: 10_000,
+      keepAlive: true,
       application_name: 'leasehold',
-      // A stalled holder of a row lock must not stop everybody for ever. By the default cost of a page, made for disks that turn, a batch of a hundred
-      // rows reads a whole table of ten thousand rather than a hundred entries of its index.
-      options: '-c idle_in_transaction_session_timeout=30000 -c lock_timeout=15000 -c random_page_cost=1.1',
-    })
+      // A stalled holder of a row lock must not stop everybody: it is thrown out before those who wait for the row give up. By the default cost of a page, made
+      // for disks that turn, a batch of a hundred rows reads a whole table of ten thousand rather than a hundred entries of its index.
+      options: '-c idle_in_transaction_session_timeout=10000 -c lock_timeout=15000 -c random_page_cost=1.1',
+    }
+    this.#pool = new pg.Pool({ ...this.#config, max: connections, query_timeout: unansweredMs })
     this.news = postgresNews(url, (text, values) => this.#track(() => this.#pool.query(text, values)))
     // An idle connection that the server closed is replaced on next use; without a listener it would end the process.
     this.#pool.on('error', () => {})
@@ -81,7 +90,9 @@ class PostgresStore implements Store {
   }
 
   async migrate(migrations?: readonly Migration[]): Promise<void> {
-    const client = await this.#pool.connect()
+    const client = new pg.Client(this.#config)
+    client.on('error', () => {})
+    await client.connect()
     try {
       const { rows } = await client.query<{ server_version_num: string }>('show server_version_num')
       const version = Number(rows[0]?.server_version_num)
@@ -96,11 +107,11 @@ class PostgresStore implements Store {
       await client.query('rollback').catch(() => {})
       throw error
     } finally {
-      client.release()
+      await client.end().catch(() => {})
     }
   }
 
-  #db(client: pg.PoolClient): Db {
+  #db(client: pg.ClientBase): Db {
     const known = this.#dbs.get(client) ?? kyselyOnClient(client)
     this.#dbs.set(client, known)
     return known
@@ -132,10 +143,14 @@ class PostgresStore implements Store {
 
   async #readOnce<T>(body: (session: Session) => Promise<T>): Promise<T> {
     const client = await this.#pool.connect()
+    let broken: Error | undefined
     try {
       return await body({ db: this.#db(client), dialect: 'postgresql' })
+    } catch (error) {
+      if (unanswered(error)) broken = error as Error
+      throw error
     } finally {
-      client.release()
+      client.release(broken)
     }
   }
 
@@ -165,9 +180,12 @@ class PostgresStore implements Store {
       await client.query('commit')
       return value
     } catch (error) {
-      await client.query('rollback').catch((rollback: Error) => {
-        broken = rollback
-      })
+      // A rollback would wait behind what got no answer; without its connection the server rolls back by itself.
+      if (unanswered(error)) broken = error as Error
+      else
+        await client.query('rollback').catch((rollback: Error) => {
+          broken = rollback
+        })
       throw error
     } finally {
       client.release(broken)
@@ -183,13 +201,14 @@ class PostgresStore implements Store {
 /**
  * @param url `postgres://user:password@host:port/database`
  * @param options.connections at most so many at once (default 10)
+ * @param options.statementMs how long a statement may go without an answer (default 60 s)
  * @throws when the server can't be reached or is older than 14; DatabaseTooNewError
  */
 export const openPostgresStore = async (
   url: string,
-  options: { connections?: number; migrations?: readonly Migration[] } = {},
+  options: { connections?: number; migrations?: readonly Migration[]; statementMs?: number } = {},
 ): Promise<Store> => {
-  const store = new PostgresStore(url, options.connections ?? 10)
+  const store = new PostgresStore(url, options.connections ?? 10, options.statementMs ?? statementMs)
   try {
     await store.migrate(options.migrations)
   } catch (error) {

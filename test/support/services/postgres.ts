@@ -17,6 +17,11 @@ export interface Postgres {
   /** `postgresql://leasehold:<password>@127.0.0.1:<port>/leasehold` */
   readonly url: string
   readonly version: string
+  /**
+   * Under the same address, with the same data. `fast` ends every connection and rolls back what is open; `immediate` is a crash, after which the server
+   * recovers from its log.
+   */
+  restart(how: 'fast' | 'immediate'): Promise<void>
   stop(): Promise<void>
 }
 
@@ -113,15 +118,17 @@ const answers = async (url: string, child: ChildProcess, log: () => string): Pro
   }
 }
 
-const stopServer = async (child: ChildProcess): Promise<void> => {
+/** INT is PostgreSQL's fast shutdown: it rolls back what is open and waits for nobody. QUIT leaves everything as it is. */
+const endServer = async (child: ChildProcess, signal: 'SIGINT' | 'SIGQUIT'): Promise<void> => {
   if (ended(child)) return
   const closed = new Promise<void>((resolve) => child.once('exit', () => resolve()))
-  // INT is PostgreSQL's fast shutdown: it rolls back what is open and waits for nobody.
-  child.kill('SIGINT')
+  child.kill(signal)
   const late = setTimeout(() => child.kill('SIGQUIT'), stopDeadlineMs)
   await closed
   clearTimeout(late)
 }
+
+const stopServer = (child: ChildProcess): Promise<void> => endServer(child, 'SIGINT')
 
 /** Throws with the server's own log when it can't be started. */
 export const startPostgres = async ({ durable = false }: PostgresOptions = {}): Promise<Postgres> => {
@@ -143,19 +150,29 @@ export const startPostgres = async ({ durable = false }: PostgresOptions = {}): 
 
     const port = await freePort()
     let log = ''
-    child = spawnTied(join(programs, 'postgres'), ['-D', data, ...settings(folder, port, durable)], folder, owner)
-    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-8_000)))
-    child.on('error', (error) => (log += error.message))
+    const launch = (): ChildProcess => {
+      const started = spawnTied(join(programs, 'postgres'), ['-D', data, ...settings(folder, port, durable)], folder, owner)
+      for (const stream of [started.stdout, started.stderr])
+        stream?.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-8_000)))
+      started.on('error', (error) => (log += error.message))
+      return started
+    }
+    child = launch()
     const at = `postgresql://leasehold:${password}@127.0.0.1:${port}`
     const version = await answers(`${at}/postgres`, child, () => log)
     const client = new pg.Client({ connectionString: `${at}/postgres` })
     await client.connect()
     await client.query('create database leasehold')
     await client.end()
-    const server = child
+    let server = child
     return {
       url: `${at}/leasehold`,
       version,
+      restart: async (how) => {
+        await endServer(server, how === 'fast' ? 'SIGINT' : 'SIGQUIT')
+        server = launch()
+        await answers(`${at}/postgres`, server, () => log)
+      },
       stop: async () => {
         await stopServer(server)
         remove()
