@@ -17,7 +17,13 @@ describe('the soak', () => {
   })
 
   it('plays as many as it is told, and says from which seed on all of them hold', { timeout: 120_000 }, async () => {
-    const amounts = { LEASEHOLD_SOAK_ENGINE: '6', LEASEHOLD_SOAK_PURE: '600', LEASEHOLD_SOAK_SEED: '41', LEASEHOLD_SOAK_PROCESSES: '2' }
+    const amounts = {
+      LEASEHOLD_SOAK_ENGINE: '6',
+      LEASEHOLD_SOAK_PURE: '600',
+      LEASEHOLD_SOAK_LARGE: '2000',
+      LEASEHOLD_SOAK_SEED: '41',
+      LEASEHOLD_SOAK_PROCESSES: '2',
+    }
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [program], { env: { ...process.env, ...amounts } })
     expect(stderr).toContain('6 of 6 engine worlds, 600 of 600 pure ones')
     expect(stdout).toBe('all of them hold, from seed 41 on\n')

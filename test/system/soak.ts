@@ -1,7 +1,7 @@
 /**
  * `npm run soak`: far more generated worlds than a run of the suite plays, on all cores. Stops at the first world that does not hold, and says how to play that
  * one again. `LEASEHOLD_SOAK_ENGINE` and `LEASEHOLD_SOAK_PURE` say how many (300,000 and 10,000,000), `LEASEHOLD_SOAK_SEED` where they begin,
- * `LEASEHOLD_SOAK_PROCESSES` on how many processes.
+ * `LEASEHOLD_SOAK_PROCESSES` on how many processes. Before them it plays what is about size: a listing of `LEASEHOLD_SOAK_LARGE` (1,000,000; 0: none).
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { availableParallelism } from 'node:os'
@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { properties } from '../simulation/pure/properties.ts'
 import type { Played, Task } from '../simulation/soak/player.ts'
 import { tasksOf } from '../simulation/soak/tasks.ts'
+import { playLarge } from './soak-large.ts'
 
 const number = (variable: string, fallback: number): number => {
   const value = Number(process.env[variable] ?? fallback)
@@ -85,5 +86,11 @@ const employ = (): void => {
   })
 }
 
+const items = number('LEASEHOLD_SOAK_LARGE', 1_000_000)
+const tooLarge = items === 0 ? null : await playLarge(items)
+if (tooLarge !== null) {
+  process.stdout.write(`${tooLarge}\n`)
+  process.exit(1)
+}
 process.stderr.write(`seed ${amounts.seed}, ${processes} processes\n`)
 for (let i = 0; i < processes; i++) employ()
