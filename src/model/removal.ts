@@ -1,4 +1,5 @@
 /** When a removal is tried again, and what a fresh read or an answer means for it. */
+import { holdAmong } from './holds-index.ts'
 import type { Stop } from './stop.ts'
 import type { SweepMode } from './sweep-settings.ts'
 import type { RemovalState } from './wire.ts'
@@ -165,14 +166,7 @@ export const heldBy = (target: RemovalTarget, holds: readonly HoldFacts[], froze
   if (stop !== undefined && typeof stop !== 'string') return stop.by
   const frozen = frozenScopes.find((scope) => typeof scope === 'string' && (scope === '*' || scope === target.scope))
   if (typeof frozen === 'string') return frozen === '*' ? 'freeze' : `freeze of ${frozen}`
-  const mine: Record<HoldFacts['targetType'], readonly (string | null)[]> = {
-    resource: target.resourceKeys,
-    instance: [target.instanceId],
-    lease: [target.leaseId],
-    project: [target.project],
-    scope: [target.scope],
-  }
-  const hold = holds.find((candidate) => mine[candidate.targetType].includes(candidate.targetId))
+  const hold = holdAmong(holds, target)
   return hold ? `hold ${hold.id}` : null
 }
 

@@ -2,32 +2,22 @@
 import type { Fact, RefEvidence, RemovalEvidence, SeenResource } from './evidence.ts'
 import { goneBefore } from './gone-before.ts'
 import type { Group } from './group.ts'
+import { holdAmong } from './holds-index.ts'
 import { keepLabel } from './keep.ts'
 import { resourceKey, type HoldFacts } from './removal.ts'
 import { shapeOf, type Shape, type ShapeMember, type Topology } from './topology.ts'
 import { conclude, fact, type Case, type Other, type Verdict } from './verdict-case.ts'
 
-const holdOn = (one: Case): HoldFacts | undefined => {
-  const { group, evidence, ledger, policy } = one
-  if (policy.holds.length === 0) return undefined
-  const keys = new Set(
-    group.members.map((member: SeenResource) => resourceKey(policy.provider, member.resource.location, member.resource.nativeId)),
-  )
-  return policy.holds.find((hold) => {
-    switch (hold.targetType) {
-      case 'resource':
-        return keys.has(hold.targetId)
-      case 'instance':
-        return hold.targetId === (evidence.instance?.id ?? ledger.ownerId)
-      case 'lease':
-        return hold.targetId === evidence.lease?.id
-      case 'project':
-        return hold.targetId === ledger.project
-      case 'scope':
-        return hold.targetId === policy.scope
-    }
-  })
-}
+const holdOn = ({ group, evidence, ledger, policy }: Case): HoldFacts | undefined =>
+  policy.holds.length === 0
+    ? undefined
+    : holdAmong(policy.holds, {
+        resourceKeys: group.members.map(({ resource }) => resourceKey(policy.provider, resource.location, resource.nativeId)),
+        instanceId: evidence.instance?.id ?? ledger.ownerId,
+        leaseId: evidence.lease?.id,
+        project: ledger.project,
+        scope: policy.scope,
+      })
 
 /**
  * Is it exactly what its provider lets be taken back (leases R64, R66)? What an earlier removal of the same attempt proved gone is not missing: that one is

@@ -1,83 +1,64 @@
-/** Heartbeats at 10,000 leases beside the twin route, in interleaved rounds: the ratio is what counts, the machine cancels out. */
-import { spawn } from 'node:child_process'
-import { createInterface } from 'node:readline'
-import { once } from 'node:events'
-import autocannon from 'autocannon'
+/**
+ * Heartbeats at 1,000, 10,000 and 100,000 leases beside the twin route, in interleaved rounds: the ratio is what counts, the machine cancels out. At the largest
+ * also while sweeps over all that there is follow one another.
+ */
+import { load, serve, type Served } from './served.ts'
 import { median, type BenchDatabase, type Row } from './shared.ts'
 
-const leases = 10_000
+const connections = 64
 const rounds = Number(process.env['LEASEHOLD_BENCH_ROUNDS'] ?? 5)
+const most = Number(process.env['LEASEHOLD_BENCH_LEASES'] ?? 100_000)
 const roundSeconds = 4
 
-interface Bench {
-  port: number
-  token: string
-  ids: string[]
-}
-
-const load = async (
-  bench: Bench,
-  path: 'twin' | 'leases',
-  connections: number,
-  seconds: number,
-): Promise<{ rate: number; p99: number }> => {
-  let next = Math.floor(Math.random() * bench.ids.length)
-  const share = 150
-  const result = await autocannon({
-    url: `http://127.0.0.1:${bench.port}`,
-    connections,
-    duration: seconds,
-    method: 'POST',
-    headers: { authorization: `Bearer ${bench.token}`, 'content-type': 'application/json' },
-    body: '{}',
-    setupClient(client) {
-      client.setRequests(
-        Array.from({ length: share }, () => {
-          next = (next + 1) % bench.ids.length
-          return { method: 'POST' as const, path: `/v1/${path}/${bench.ids[next] as string}/heartbeat` }
-        }),
-      )
-    },
-  })
-  if (result.non2xx > 0 || result.errors > 0) throw new Error(`${path}: ${result.non2xx} answers other than 2xx, ${result.errors} errors`)
-  return { rate: result.requests.total / result.duration, p99: result.latency.p99 }
-}
-
-export const heartbeats = async (database: BenchDatabase): Promise<Row[]> => {
-  const child = spawn(process.execPath, [new URL('./server.ts', import.meta.url).pathname, database.target, String(leases)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  try {
-    const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
-    const bench = JSON.parse(line) as Bench
-    const rows: Row[] = []
-    for (const connections of [16, 64]) {
-      await load(bench, 'twin', connections, 2)
-      await load(bench, 'leases', connections, 2)
-      const twin: number[] = []
-      const beats: number[] = []
-      const p99: number[] = []
-      for (let round = 0; round < rounds; round++) {
-        twin.push((await load(bench, 'twin', connections, roundSeconds)).rate)
-        const beat = await load(bench, 'leases', connections, roundSeconds)
-        beats.push(beat.rate)
-        p99.push(beat.p99)
-      }
-      const ratio = median(beats.map((rate, i) => rate / (twin[i] as number)))
-      rows.push({
-        bench: 'heartbeats',
-        database: database.name,
-        what: `${leases} leases, ${connections} connections`,
-        figures: {
-          beatsPerSecond: Math.round(median(beats)),
-          twinPerSecond: Math.round(median(twin)),
-          ratioToTwin: ratio,
-          p99Ms: median(p99),
-        },
-      })
-    }
-    return rows
-  } finally {
-    child.kill('SIGKILL')
+const measure = async (served: Served): Promise<Record<string, number>> => {
+  const beat = (ids: readonly string[], path: 'leases' | 'twin') => ids.map((id) => `/v1/${path}/${id}/heartbeat`)
+  const twins = { method: 'POST', paths: beat(served.ids.slice(0, served.inMemory), 'twin'), connections } as const
+  const leases = { method: 'POST', paths: beat(served.ids, 'leases'), connections } as const
+  await load(served, { ...twins, seconds: 2 })
+  // Whoever is beaten for the first time since the start is read once; from then on its beats are what is measured.
+  await load(served, { ...leases, seconds: 'once' })
+  const [twin, beats, p99]: [number[], number[], number[]] = [[], [], []]
+  for (let round = 0; round < rounds; round++) {
+    twin.push((await load(served, { ...twins, seconds: roundSeconds })).rate)
+    const one = await load(served, { ...leases, seconds: roundSeconds })
+    beats.push(one.rate)
+    p99.push(one.p99)
   }
+  return {
+    beatsPerSecond: Math.round(median(beats)),
+    twinPerSecond: Math.round(median(twin)),
+    ratioToTwin: median(beats.map((rate, i) => rate / (twin[i] as number))),
+    p99Ms: median(p99),
+  }
+}
+
+/** @param open a fresh database for each size */
+export const heartbeats = async (database: BenchDatabase, open: () => Promise<BenchDatabase>): Promise<Row[]> => {
+  const rows: Row[] = []
+  const target = `${database.name === 'sqlite' ? 0.65 : 0.5} of the twin, p99 100 ms`
+  const row = (what: string, figures: Record<string, number>, aim = target): void =>
+    void rows.push({ bench: 'heartbeats', database: database.name, what, target: aim, figures })
+  for (const leases of [1_000, 10_000, 100_000].filter((size) => size <= most)) {
+    const own = await open()
+    const served = await serve(own.target, leases)
+    try {
+      const figures = await measure(served)
+      const first = rows[0]?.figures['beatsPerSecond']
+      const ratio = first === undefined ? {} : { ratioToThousand: (figures['beatsPerSecond'] ?? 0) / first }
+      row(
+        `${leases} leases, ${connections} connections`,
+        { ...figures, ...ratio },
+        leases === 100_000 ? `${target}, 0.8 of 1,000 leases` : target,
+      )
+      if (leases < most) continue
+      served.say('sweep')
+      const during = await measure(served)
+      served.say('rest')
+      row(`the same while sweeps of ${leases} run`, { ...during, ...(await served.heard()) })
+    } finally {
+      served.end()
+      await own.drop()
+    }
+  }
+  return rows
 }

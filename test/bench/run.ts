@@ -1,16 +1,24 @@
 /**
- * `npm run bench [-- --only heartbeats|drain|start|sweep|idle] [--database sqlite|postgresql] [--json]`: a table on stderr as it goes, with `--json` the rows on stdout.
+ * `npm run bench [-- --only NAME] [--database sqlite|postgresql] [--json]`: a table on stderr as it goes, with `--json` the rows on stdout.
  * A speed is a ratio to something measured in the same run; the absolute numbers stand beside it.
  */
 import { parseArgs } from 'node:util'
 import { drain } from './drain.ts'
 import { heartbeats } from './heartbeats.ts'
+import { hung } from './hung.ts'
 import { idle } from './idle.ts'
+import { lists } from './lists.ts'
+import { obsolete } from './obsolete.ts'
+import { pickup } from './pickup.ts'
+import { replicas } from './replicas.ts'
 import { databases, table, type BenchDatabase, type Row } from './shared.ts'
+import { slow } from './slow.ts'
 import { start } from './start.ts'
 import { sweep } from './sweep.ts'
 
-const benches: Record<string, (database: BenchDatabase) => Promise<Row[]>> = { heartbeats, drain, start, sweep, idle }
+/** `open`: another fresh database of the same kind. */
+type Bench = (database: BenchDatabase, open: () => Promise<BenchDatabase>) => Promise<Row[]>
+const benches: Record<string, Bench> = { heartbeats, drain, slow, hung, replicas, lists, pickup, obsolete, start, sweep, idle }
 const { values } = parseArgs({ options: { only: { type: 'string' }, database: { type: 'string' }, json: { type: 'boolean' } } })
 const unknown = values.only !== undefined && !(values.only in benches)
 if (unknown || (values.database !== undefined && !['sqlite', 'postgresql'].includes(values.database))) {
@@ -24,8 +32,9 @@ try {
     if (values.only !== undefined && values.only !== name) continue
     for (const open of opened.make) {
       const database = await open()
-      const measured = await bench(database)
+      const measured = await bench(database, open)
       await database.drop()
+      if (measured.length === 0) continue
       process.stderr.write(`${table(measured)}\n`)
       rows.push(...measured)
     }

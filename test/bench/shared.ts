@@ -12,6 +12,8 @@ export interface Row {
   bench: string
   database: string
   what: string
+  /** What it should be, where that was decided. */
+  target?: string
   figures: Record<string, number>
 }
 
@@ -44,7 +46,7 @@ export const table = (rows: readonly Row[]): string => {
     row.what,
     Object.entries(row.figures)
       .map(([name, value]) => `${name} ${shown(value)}`)
-      .join(', '),
+      .join(', ') + (row.target === undefined ? '' : ` (target: ${row.target})`),
   ])
   const widths = [0, 1, 2].map((column) => Math.max(...lines.map((line) => (line[column] as string).length)))
   return lines.map((line) => line.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ')).join('\n')

@@ -5,58 +5,17 @@ import { createEngine } from '../../src/engine/engine.ts'
 import { silentLog } from '../../src/engine/context.ts'
 import { inspect } from '../../src/engine/sweep/run.ts'
 import { loadSweep } from '../../src/engine/sweep/load.ts'
-import type { ListedResource, ListingItem } from '../../src/providers/contract.ts'
+import type { ListingItem } from '../../src/providers/contract.ts'
 import { openStore } from '../../src/store/open.ts'
-import { scriptedProvider, testScope } from '../support/scripted-provider.ts'
+import { scriptedProvider } from '../support/scripted-provider.ts'
+import { seededPages } from './listing.ts'
 
 const target = process.argv[2] as string
-const page = 1000
 const store = await openStore(target)
 const provider = scriptedProvider('process')
 const engine = await createEngine({ store, providers: [provider], log: silentLog, version: 'bench' })
-const installation = engine.context.installation.installation_id
 
-/**
- * What the provider would answer, read from the attempts: one page a call, in the order in which the boxes were made. A provider knows nothing of the order of
- * our refs, so each page asks for refs from all over the ledger.
- */
-async function* pages(): AsyncGenerator<ListingItem> {
-  for (let after = ''; ;) {
-    const rows = await store.read(({ db }) =>
-      db
-        .selectFrom('attempts')
-        .select(['id', 'ref', 'token', 'native_id', 'immutable_id', 'location'])
-        .where('id', '>', after as never)
-        .orderBy('id')
-        .limit(page)
-        .execute(),
-    )
-    const resources = rows.map((row): ListedResource => ({
-      resource: {
-        scope: testScope,
-        location: row.location,
-        kind: 'box',
-        nativeId: row.native_id ?? '',
-        immutableId: row.immutable_id ?? '',
-        facts: {},
-      },
-      tags: { ref: row.ref, installation, attempt: row.token, mac: null },
-      fixedAttemptToken: row.token,
-      providerState: 'running',
-      existence: 'exists',
-      name: row.ref,
-      createdAt: null,
-      labels: {},
-      attachedTo: [],
-      reportOnly: null,
-    }))
-    if (resources.length > 0) yield { type: 'page', location: 'local', kind: 'box', resources }
-    const last = rows.at(-1)
-    if (!last || rows.length < page) break
-    after = last.id
-  }
-  yield { type: 'coverage', coverage: { location: 'local', kind: 'box', state: { kind: 'complete' }, pages: 1 } }
-}
+const pages = () => seededPages(engine)
 /** The same, with the time that it takes itself beside the sweep's own work in between. */
 const during = { firstCallAt: 0, lastCallAt: 0, producingMs: 0 }
 async function* timedPages(): AsyncGenerator<ListingItem> {

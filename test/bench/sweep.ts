@@ -12,7 +12,8 @@ import type { BenchDatabase, Row } from './shared.ts'
 
 const run = promisify(execFile)
 
-const one = async (database: BenchDatabase, count: number, already: number): Promise<Row> => {
+/** @param already so many are there */
+export const sweepOver = async (database: Omit<BenchDatabase, 'drop'>, count: number, already: number): Promise<Row> => {
   const store = await openStore(database.target)
   const engine = await createEngine({ store, providers: [scriptedProvider('process')], log: silentLog, version: 'bench' })
   await firstStart(engine.context)
@@ -45,7 +46,7 @@ export const sweep = async (database: BenchDatabase): Promise<Row[]> => {
   const rows: Row[] = []
   let already = 0
   for (const count of [10_000, 100_000, 1_000_000].filter((size) => size <= most)) {
-    rows.push(await one(database, count, already))
+    rows.push(await sweepOver(database, count, already))
     already = count
   }
   return rows

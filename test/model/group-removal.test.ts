@@ -9,6 +9,7 @@ import {
   type MemberRead,
 } from '../../src/model/group-removal.ts'
 import { mergeProgress } from '../../src/model/progress.ts'
+import { longRemoval } from '../simulation/soak/scale.ts'
 
 const ids = ['m', 'n', 'i', 'd'] as const
 const kindOf = { m: 'machine', n: 'nic', i: 'ip', d: 'disk' } as const
@@ -176,5 +177,15 @@ describe('the fingerprint that a person confirms (leases R91)', () => {
     for (const other of [{ progress: '["a","b"]' }, { identity: '[1]' }, { missing: [] }, { id: 'rm_2' }, { version: 1 }])
       expect(removalFingerprintText({ ...removal, ...other })).not.toBe(text)
     expect(removalFingerprintText({ ...removal, missing: ['n#1'] })).toBe(text)
+  })
+})
+
+describe('a removal of very many members', () => {
+  it('shows how far it is after each of them, and whoever goes on begins where it is, not anew (case M6, leases R79)', () => {
+    // Workers that die in the middle: an odd number of steps, two a member.
+    const { stored, calls } = longRemoval(60, 7)
+    expect(stored).toEqual(Array.from({ length: 60 }, (_, i) => i + 1))
+    expect(calls.size).toBe(60)
+    expect([...calls.values()].every((times) => times === 1)).toBe(true)
   })
 })

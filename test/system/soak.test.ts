@@ -23,6 +23,7 @@ describe('the soak', () => {
       LEASEHOLD_SOAK_SEED: '41',
       LEASEHOLD_SOAK_PROCESSES: '2',
       LEASEHOLD_SOAK_LEASES: '0',
+      LEASEHOLD_SOAK_LARGE: '2000',
     }
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [program], { env: { ...process.env, ...amounts } })
     expect(stderr).toContain('6 of 6 engine worlds, 600 of 600 pure ones')

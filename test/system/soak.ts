@@ -3,6 +3,7 @@
  * one again. `LEASEHOLD_SOAK_ENGINE` and `LEASEHOLD_SOAK_PURE` say how many (300,000 and 10,000,000), `LEASEHOLD_SOAK_SEED` where they begin,
  * `LEASEHOLD_SOAK_PROCESSES` on how many processes. After them come real coordinators: `LEASEHOLD_SOAK_LEASES` leases and `LEASEHOLD_SOAK_CRASHES` crashes at random
  * moments (10,000 and 200; 0 leases: none), after which nothing may be left (case M11).
+ * Before them it plays what is about size: a listing of `LEASEHOLD_SOAK_LARGE` (1,000,000; 0: none).
  */
 import { fork, spawn, type ChildProcess } from 'node:child_process'
 import { availableParallelism } from 'node:os'
@@ -10,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { properties } from '../simulation/pure/properties.ts'
 import type { Played, Task } from '../simulation/soak/player.ts'
 import { tasksOf } from '../simulation/soak/tasks.ts'
+import { playLarge } from './soak-large.ts'
 
 const number = (variable: string, fallback: number): number => {
   const value = Number(process.env[variable] ?? fallback)
@@ -97,5 +99,11 @@ const employ = (): void => {
   })
 }
 
+const items = number('LEASEHOLD_SOAK_LARGE', 1_000_000)
+const tooLarge = items === 0 ? null : await playLarge(items)
+if (tooLarge !== null) {
+  process.stdout.write(`${tooLarge}\n`)
+  process.exit(1)
+}
 process.stderr.write(`seed ${amounts.seed}, ${processes} processes\n`)
 for (let i = 0; i < processes; i++) employ()
