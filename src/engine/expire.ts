@@ -131,7 +131,7 @@ const nothingRetained = async (tx: Tx, lease: LeaseRow): Promise<void> => {
 }
 
 /** Moves the dead-man clock to 24 h from now; past the reminder's time the finding opens, and repeats as findings do. */
-const retain = async (context: EngineContext, lease: LeaseRow, overdue: boolean, signal: AbortSignal): Promise<void> => {
+const retain = async (context: EngineContext, lease: LeaseRow, overdue: boolean, held: Held): Promise<void> => {
   const { instance, attempt, backend } = await context.store.read(async (session) => {
     const [row] = await instancesByIds(session, [lease.instance_id])
     const attempts = row ? await attemptsOf(session, [row.id]) : []
@@ -144,7 +144,16 @@ const retain = async (context: EngineContext, lease: LeaseRow, overdue: boolean,
   if (instance?.state === 'terminated') return context.store.write((tx) => nothingRetained(tx, lease))
   const identity = attempt ? identityOf(attempt) : null
   if (instance && identity && backend) {
-    await rearm(context, providerOf(context, instance.provider), identity, JSON.parse(backend.config) as Record<string, unknown>, signal)
+    const config = JSON.parse(backend.config) as Record<string, unknown>
+    await rearm(context, {
+      provider: providerOf(context, instance.provider),
+      identity,
+      config,
+      instanceId: instance.id,
+      madeAt: instance.created_at,
+      held,
+      table: 'leases',
+    })
   }
   if (!overdue) return
   await context.store.write(async (tx) => {
@@ -177,7 +186,7 @@ export const expirePipeline = (context: EngineContext): PipelineSpec => {
       if (!lease) return
       if (decision.kind === 'expire') context.signals.wake('remove')
       if (decision.kind === 'expire-provisioning') context.signals.wake('provision')
-      if (decision.kind === 'retained') await retain(context, lease, decision.overdue, held.signal)
+      if (decision.kind === 'retained') await retain(context, lease, decision.overdue, held)
     },
   }
 }

@@ -22,9 +22,12 @@ export interface RemovalWork {
   frozenScopes: (string | Stop)[]
 }
 
+export const standingHoldFacts = async (session: Session, now: number): Promise<HoldFacts[]> =>
+  (await standingHolds(session, now)).map((row) => ({ id: row.id, targetType: row.target_type, targetId: row.target_id }))
+
 /** What stands in the way of removals at `now`. */
 export const readObstacles = async (session: Session, now: number): Promise<Pick<RemovalWork, 'holds' | 'frozenScopes'>> => ({
-  holds: (await standingHolds(session, now)).map((row) => ({ id: row.id, targetType: row.target_type, targetId: row.target_id })),
+  holds: await standingHoldFacts(session, now),
   frozenScopes: [...(await readStops(session)), ...(await listFreezes(session)).map((row) => row.scope)],
 })
 
