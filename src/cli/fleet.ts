@@ -55,7 +55,9 @@ const defineCreate = (command: Command, cli: Cli): void => {
 const defineList = (command: Command, cli: Cli): void => {
   command
     .summary('list fleets')
-    .description('Lists fleets: how many boxes are to be ready, are, and are on their way, and why one that is held makes no more.')
+    .description(
+      'Lists fleets: how many boxes are to be ready, are, and are on their way, why one that is held makes no more, and why boxes are set aside.',
+    )
     .option('--project <project>', 'only of this project')
   withJson(withConnection(command))
   examples(command, 'fleet list', 'fleet list --project web --json')
@@ -77,9 +79,10 @@ const defineList = (command: Command, cli: Cli): void => {
         { title: 'COMING', cell: (one) => one.coming, align: 'right' },
         { title: 'TAKEN', cell: (one) => one.taken, align: 'right' },
         { title: 'ENDING', cell: (one) => one.ending, align: 'right' },
+        { title: 'ASIDE', cell: (one) => one.setAside, align: 'right' },
         { title: 'TTL', cell: (one) => formatDuration(one.ttlSeconds * 1000) },
         { title: 'CREATED', cell: (one) => relative(one.createdAt, now) },
-        { title: 'WHY HELD', cell: (one) => one.heldWhy },
+        { title: 'WHY', cell: (one) => [one.heldWhy, one.setAsideWhy].filter((why) => why !== null).join('; ') || null },
       ],
       'no fleets',
     )

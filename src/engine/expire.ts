@@ -17,7 +17,7 @@ import { providerOf, type EngineContext } from './context.ts'
 import { leaseFacts } from './facts.ts'
 import type { Ended } from './ended.ts'
 import { openRemovals } from './open-removals.ts'
-import type { PipelineSpec } from './pipeline.ts'
+import type { Held, PipelineSpec } from './pipeline.ts'
 import { rearm } from './rearm.ts'
 import { event, leaseTarget, reportFinding, resolveAbout } from './record.ts'
 
@@ -134,7 +134,7 @@ const nothingRetained = async (tx: Tx, lease: LeaseRow): Promise<void> => {
 }
 
 /** Moves the dead-man clock to 24 h from now; past the reminder's time the finding opens, and repeats as findings do. */
-const retain = async (context: EngineContext, lease: LeaseRow, overdue: boolean, signal: AbortSignal): Promise<void> => {
+const retain = async (context: EngineContext, lease: LeaseRow, overdue: boolean, held: Held): Promise<void> => {
   const { instance, attempt, backend } = await context.store.read(async (session) => {
     const [row] = await instancesByIds(session, [lease.instance_id])
     const attempts = row ? await attemptsOf(session, [row.id]) : []
@@ -147,7 +147,16 @@ const retain = async (context: EngineContext, lease: LeaseRow, overdue: boolean,
   if (instance?.state === 'terminated') return context.store.write((tx) => nothingRetained(tx, lease))
   const identity = attempt ? identityOf(attempt) : null
   if (instance && identity && backend) {
-    await rearm(context, providerOf(context, instance.provider), identity, JSON.parse(backend.config) as Record<string, unknown>, signal)
+    const config = JSON.parse(backend.config) as Record<string, unknown>
+    await rearm(context, {
+      provider: providerOf(context, instance.provider),
+      identity,
+      config,
+      instanceId: instance.id,
+      madeAt: instance.created_at,
+      held,
+      table: 'leases',
+    })
   }
   if (!overdue) return
   await context.store.write(async (tx) => {
@@ -178,8 +187,8 @@ export const expirePipeline = (context: EngineContext): PipelineSpec => {
     if (kinds.has('expire')) context.signals.wake('remove')
     if (kinds.has('expire-provisioning')) context.signals.wake('provision')
   }
-  const goOn = async ({ decision, lease }: Outcome, signal: AbortSignal): Promise<void> => {
-    if (lease && decision.kind === 'retained') await retain(context, lease, decision.overdue, signal)
+  const goOn = async ({ decision, lease }: Outcome, held: Held): Promise<void> => {
+    if (lease && decision.kind === 'retained') await retain(context, lease, decision.overdue, held)
   }
   return {
     name: 'expire',
@@ -195,14 +204,14 @@ export const expirePipeline = (context: EngineContext): PipelineSpec => {
         committed: () => wake(outcomes),
         left: rows.flatMap((row, i) => {
           const outcome = outcomes[i] as Outcome
-          return outcome.decision.kind === 'retained' ? [{ row, process: (held) => goOn(outcome, held.signal) }] : []
+          return outcome.decision.kind === 'retained' ? [{ row, process: (held) => goOn(outcome, held) }] : []
         }),
       }
     },
     async process(held) {
       const outcome = await apply(held)
       wake([outcome])
-      await goOn(outcome, held.signal)
+      await goOn(outcome, held)
     },
   }
 }

@@ -3,6 +3,7 @@ import { hardEnd, isExpired } from '../model/clocks.ts'
 import { idleLifeMs } from '../model/fleet.ts'
 import type { InstanceId } from '../model/ids.ts'
 import type { Wanted } from '../model/provision.ts'
+import type { Provider, ResourceIdentity } from '../providers/contract.ts'
 import { attemptsOf, type AttemptRow } from '../store/attempts.ts'
 import { findBackend } from '../store/backends.ts'
 import { fleetOf, type FleetRow } from '../store/fleets.ts'
@@ -11,6 +12,7 @@ import { instancesByIds, lockInstances, type InstanceRow } from '../store/instan
 import { leaseById, lockLeases, type LeaseRow } from '../store/leases.ts'
 import type { Session, Tx } from '../store/store.ts'
 import type { Held } from './pipeline.ts'
+import type { BoxClock } from './rearm.ts'
 
 /** The longest that a box made now may live: its lease's life, or 24 h after the coordinator's last word on one that waits. */
 export const lifetimeMs = (lease: LeaseRow | null, now: number): number =>
@@ -26,6 +28,16 @@ export interface ProvisionWork {
   config: Record<string, unknown>
   wanted: Wanted
 }
+
+export const clockOf = (held: Held, { instance, config }: ProvisionWork, provider: Provider, identity: ResourceIdentity): BoxClock => ({
+  provider,
+  identity,
+  config,
+  instanceId: instance.id,
+  madeAt: instance.created_at,
+  held,
+  table: 'instances',
+})
 
 /** decisions 3: what a fleet makes to be ready is wanted as long as the fleet is, and adopted whoever made it. Else wanted is a lease in `provisioning`, not expired, not cancelled; replayable if its client can still learn of it. */
 export const wantedBy = (lease: LeaseRow | null, fleet: Pick<FleetRow, 'deleted_at'> | null, now: number): Wanted => {

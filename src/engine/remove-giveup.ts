@@ -3,7 +3,7 @@
  * from here on sweeps judge it as an orphan. What gave up is still read now and then, because a person may have ended it by hand.
  */
 import { budgetSince, givenUpLookMs, givesUp, giveUpCode, heldBy, removalKind } from '../model/removal.ts'
-import { keepLabel } from '../model/keep.ts'
+import { keepOfLease } from '../model/keep.ts'
 import type { SweepMode } from '../model/sweep-settings.ts'
 import { withSeen, type Seen } from '../model/stopped.ts'
 import type { Provider, ResourceIdentity } from '../providers/contract.ts'
@@ -68,7 +68,7 @@ const protectedBy = async (tx: Tx, work: RemovalWork): Promise<string | null> =>
   const leaseId = work.removal.lease_id ?? instance?.lease_id
   const lease = leaseId ? await leaseById(tx, leaseId) : undefined
   if (!lease) return null
-  return lease.keep === 1 ? 'keep' : keepLabel(JSON.parse(lease.labels) as Record<string, string>)
+  return keepOfLease(lease)
 }
 
 /** What was seen just now, kept with the removal. Null: nobody looked. */

@@ -10,7 +10,6 @@ import { heldBy, isFound, isOverRemoval, resourceKey } from '../model/removal.ts
 import { judgeLookUp } from '../model/provision.ts'
 import { whyUnreadable } from '../model/removal-record.ts'
 import { keyMismatch, type RemovalKey } from '../model/removal-key.ts'
-import { isLeftByFork } from '../model/stop.ts'
 import type { Seen } from '../model/stopped.ts'
 import { identityColumns, identityOf, updateAttempt } from '../store/attempts.ts'
 import type { Provider, ResourceIdentity } from '../providers/contract.ts'
@@ -166,7 +165,10 @@ export const removePipeline = (context: EngineContext): PipelineSpec => {
     if (holder !== null) {
       // "Not this" holds for the box's own clock too.
       const recorded = identityOf(work.attempt)
-      if (recorded && !isLeftByFork(holder)) await rearm(context, provider, recorded, work.config, held.signal)
+      const { config, attempt } = work
+      const instanceId = attempt.instance_id
+      const madeAt = attempt.opened_at
+      if (recorded) await rearm(context, { provider, identity: recorded, config, instanceId, madeAt, held, table: 'removals' })
       return store.write((tx) => applyHeld(tx, held, work, holder))
     }
     const mismatch = keyMismatch(keyOf(work.removal, work.removal.attempt_id), {

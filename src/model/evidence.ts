@@ -67,6 +67,8 @@ export interface LeaseEvidence {
   state: LeaseState
   /** Released without removal: somebody still wants the box (leases R37). */
   retained: boolean
+  /** What of it keeps its box from found removals, as a keep label on the box would (decisions 4); null or missing: nothing does. */
+  keep?: string | null
 }
 
 /** A removal of this ref: what it bound is recorded for ever. */

@@ -48,6 +48,8 @@ export interface MemberFacts {
   /** When it was last seen alive. */
   checkedAt: number | null
   served: number
+  /** It waits or is being wiped, and is not to be given out (`set-aside.ts`). */
+  aside: boolean
 }
 
 export type FleetRemovalCause = 'fleet-surplus' | 'fleet-deleted' | 'fleet-old'
@@ -103,11 +105,15 @@ export const decideFleet = (fleet: FleetFacts, members: readonly MemberFacts[], 
       lookMs: living.length === 0 ? null : lookMs,
     }
   const quiet = fleet.paused || fleet.held
+  // What is set aside is nobody's matter here until that ends: it fills no place, and is taken for neither surplus nor old.
+  const usable = idle.filter((one) => !one.aside)
   // One that was just given back has the clock of its last holder still: it is moved with the first look at it, and only then it may prove too old.
   const looked = (one: MemberFacts): boolean => one.served === 0 || (one.checkedAt ?? 0) > one.changedAt
-  const old = quiet ? [] : idle.filter((one) => one.deadAt !== null && looked(one) && !livesLongEnough(one.deadAt, fleet.ttlSeconds, now))
-  const fresh = idle.filter((one) => !old.includes(one))
-  const coming = fresh.length + underWay.length + living.filter((one) => one.wiping).length
+  const old = quiet ? [] : usable.filter((one) => one.deadAt !== null && looked(one) && !livesLongEnough(one.deadAt, fleet.ttlSeconds, now))
+  const fresh = usable.filter((one) => !old.includes(one))
+  // Each fills no place only once: whatever sets boxes aside may set aside what is made in their stead too, and that is not made without end.
+  const excess = Math.max(0, living.filter((one) => one.aside).length - fleet.size)
+  const coming = excess + fresh.length + underWay.length + living.filter((one) => one.wiping && !one.aside).length
   // What a person asked for is done now; what is too many by itself rests first.
   const askedAway = (one: MemberFacts): boolean => one.changedAt < fleet.changedAt || (one.served === 0 && one.createdAt < fleet.changedAt)
   const rested = fresh.filter((one) => askedAway(one) || now - one.changedAt >= surplusRestMs)

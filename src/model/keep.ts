@@ -34,3 +34,7 @@ export const keepLabel = (labels: Readonly<Record<string, string>>): string | nu
   }
   return null
 }
+
+/** What a lease says of its box in the way of such a label, whatever is written on the box (decisions 4); null: nothing. @param lease `labels` as JSON */
+export const keepOfLease = (lease: { keep: number; labels: string }): string | null =>
+  lease.keep === 1 ? 'keep' : keepLabel(JSON.parse(lease.labels) as Record<string, string>)

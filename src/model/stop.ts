@@ -10,6 +10,8 @@ export interface Stop {
   by: string
   /** ms: only what was made before it; missing: everything. */
   madeBefore?: number
+  /** ms: since when this database may be a copy; missing: a fork left it, which is no doubt. */
+  since?: number
 }
 
 const hint = 'see "leasehold installation"'
@@ -23,6 +25,18 @@ const leftTo = 'the fork of this database: it belongs to installation'
 
 /** As `heldBy` said it: is it somebody else's for ever? Then not even its clock is moved. */
 export const isLeftByFork = (by: string): boolean => by.startsWith(leftTo)
+
+/**
+ * Who says that another database may have given this box to somebody since, or ended it: it is nobody's to give out here, and its clock is left alone. What was
+ * made in the very millisecond of the stop counts as before it. Null: nobody; what this database made since is its own.
+ * @param made `at` in ms; where its account is not known, any may be meant
+ */
+export const anotherMayHave = (made: { scope: string | null; at: number }, stops: readonly Stop[]): string | null =>
+  stops.find(
+    ({ scope, madeBefore, since }) =>
+      (scope === '*' || made.scope === null || scope === made.scope) &&
+      (madeBefore === undefined ? since === undefined || made.at <= since : made.at < madeBefore),
+  )?.by ?? null
 
 /** After a fork: whatever was made before belongs to the other one, for ever. */
 export const forkStop = (former: readonly string[], heldSince: number): Stop[] =>

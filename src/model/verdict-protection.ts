@@ -99,5 +99,9 @@ export const judgeProtection = (one: Case): Verdict | null => {
     const label = member.labels === null ? null : keepLabel(member.labels)
     if (label !== null) return conclude('protected.keep', told(member, `label ${label}=${member.labels?.[label] ?? ''}`))
   }
+  // On a fleet's box nothing of a lease is written: what its holder said is in our own records alone.
+  const { lease, readAt } = one.evidence
+  if (lease?.keep != null)
+    return conclude('protected.keep', [listed, fact('lease', readAt, `lease ${lease.id}, whose box it is, says "${lease.keep}"`)])
   return judgeRecords(one) ?? judgeShape(one)
 }

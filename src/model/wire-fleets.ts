@@ -13,6 +13,9 @@ export interface FleetView {
   /** Those that leases have, or that a release retained. */
   taken: number
   ending: number
+  /** Neither given out nor counted: a stop of this database, a hold, or a contradiction. */
+  setAside: number
+  setAsideWhy: string | null
   ttlSeconds: number
   labels: Record<string, string>
   createdBy: string

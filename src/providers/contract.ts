@@ -187,9 +187,17 @@ export type WipeOutcome =
 /** What of a former holder a listing shows: only `complete` and empty proves that nothing is left. */
 export type LeftoverOutcome = { kind: 'complete'; left: string[]; looked: string } | { kind: 'incomplete'; why: string }
 
-/** Who stood still may find the box with another holder: asked right before anything in it is ended or taken away. */
+/** Who stood still may find the box with another holder: asked right before anything of it is ended, taken away or moved. */
 export interface WipeContext extends CallContext {
   stands: () => boolean
+}
+
+export interface RearmContext extends WipeContext {
+  /**
+   * Grows with each holder of the box. What was asked for under a smaller one may not undo what was set under a greater, where the provider can keep it beside its
+   * clock.
+   */
+  order: number
 }
 
 /** The capability to give one box to one holder after another. Without it a box that is given back goes, and another is made. */
@@ -264,8 +272,11 @@ export interface Provider {
    * until that kind has its turn. Throws when there is no answer.
    */
   mayList?(location: string, kind: string, config: Record<string, unknown>, context: CallContext): Promise<boolean>
-  /** Moves the dead-man clock: the box may live this long from now on. */
-  rearm?(resource: ResourceIdentity, lifetimeSeconds: number, config: Record<string, unknown>, context: CallContext): Promise<void>
+  /**
+   * Moves the dead-man clock: the box may live this long from now on. Throws, and moves nothing, once its signal has ended or nobody `stands` behind it any more:
+   * late, it would give the box of the next holder the clock of the last.
+   */
+  rearm?(resource: ResourceIdentity, lifetimeSeconds: number, config: Record<string, unknown>, context: RearmContext): Promise<void>
   /** Missing: what a lease had is never given to another. */
   readonly wipe?: Wipe
   /**

@@ -4,6 +4,7 @@
  */
 import { CompiledQuery } from 'kysely'
 import type { AttemptEvidence, RefEvidence, RemovalEvidence } from '../model/evidence.ts'
+import { keepOfLease } from '../model/keep.ts'
 import { isOpenRemoval } from '../model/removal.ts'
 import { systemActor } from '../model/removal-evidence.ts'
 import { membersIn, progressIn, whyUnreadable } from '../model/removal-record.ts'
@@ -39,6 +40,9 @@ interface Joined {
   lease_id: string | null
   lease_state: LeaseState | null
   release_deletes: number | null
+  fleet: string | null
+  lease_keep: number | null
+  lease_labels: string | null
   removal_id: string | null
   removal_state: RemovalState | null
   version: number | null
@@ -54,7 +58,7 @@ interface Joined {
 const text = (among: string): string => `select l.ref, l.project, l.owner_id, l.owner_name, l.issued_at, l.owner_closed_at,
   i.id as instance_id, i.state as instance_state, i.changed_at, i.terminated_at, i.gave_up_at, i.attempt_id as bound_attempt_id,
   a.id as attempt_id, a.number, a.token, a.scope, a.location, a.outcome, a.opened_at, a.deadline_at, a.ended_at, a.kind, a.native_id, a.immutable_id, a.mac_key,
-  s.id as lease_id, s.state as lease_state, s.release_deletes,
+  s.id as lease_id, s.state as lease_state, s.release_deletes, i.fleet, s.keep as lease_keep, s.labels as lease_labels,
   r.id as removal_id, r.state as removal_state, r.version, r.identity, r.planned, r.progress, r.baseline,
   r.closed_at, r.closed_by, r.closed_reason
   from ledger l
@@ -128,7 +132,13 @@ const begin = (row: Joined, readAt: number): Growing => ({
   lease:
     row.lease_id === null
       ? null
-      : { id: row.lease_id, state: row.lease_state as LeaseState, retained: row.lease_state === 'released' && row.release_deletes === 0 },
+      : {
+          id: row.lease_id,
+          state: row.lease_state as LeaseState,
+          retained: row.lease_state === 'released' && row.release_deletes === 0,
+          // Else it is written on the box, where a person can change it.
+          keep: row.fleet === null ? null : keepOfLease({ keep: row.lease_keep ?? 0, labels: row.lease_labels ?? '{}' }),
+        },
   removals: [],
 })
 

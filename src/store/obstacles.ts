@@ -18,10 +18,13 @@ type Row = { at: number } & (
   | { what: 'freeze'; a: string }
 )
 
+/** Because this database may be a copy, or was forked. */
+export const stopsAmong = ({ frozenScopes }: Obstacles): Stop[] => frozenScopes.filter((one) => typeof one !== 'string')
+
 export const readObstacles = async (session: Session, now: number): Promise<Obstacles> => {
   const { rows } = await sql<Row>`select 'hold' as what, id as a, target_type as b, target_id as c, created_at as at
       from holds where removed_at is null and (until_at is null or until_at > ${now})
-    union all select 'stop', scope, code, null, 0 from stops
+    union all select 'stop', scope, code, null, since_at from stops
     union all select 'fork', former, null, null, held_since from installation where id = 1
     union all select 'freeze', scope, null, null, 0 from freezes
     order by at desc, a`.execute(session.db)
@@ -31,7 +34,7 @@ export const readObstacles = async (session: Session, now: number): Promise<Obst
   const frozen: string[] = []
   for (const row of rows) {
     if (row.what === 'hold') obstacles.holds.push({ id: row.a, targetType: row.b, targetId: row.c })
-    else if (row.what === 'stop') stops.push({ scope: row.a, by: stopText(row.b, row.a) })
+    else if (row.what === 'stop') stops.push({ scope: row.a, by: stopText(row.b, row.a), since: row.at })
     else if (row.what === 'fork') forks.push(...forkStop(JSON.parse(row.a) as string[], row.at))
     else frozen.push(row.a)
   }

@@ -1,9 +1,12 @@
 /** What tests of providers ask with. */
 import { hex, letterFirst } from '../../src/lib/ids.ts'
 import type { InstallationId, Ref } from '../../src/model/ids.ts'
-import type { CallContext, CreateOutcome, CreateRequest, Provider, ResourceIdentity } from '../../src/providers/contract.ts'
+import type { CallContext, CreateOutcome, CreateRequest, Provider, RearmContext, ResourceIdentity } from '../../src/providers/contract.ts'
 
 export const context = (milliseconds = 30_000): CallContext => ({ signal: AbortSignal.timeout(milliseconds) })
+
+/** As whoever has the box asks for its clock to be moved. @param order grows with each holder */
+export const rearming = (order = 1, stands = true): RearmContext => ({ ...context(), stands: () => stands, order })
 
 export const createRequest = (
   provider: Provider,

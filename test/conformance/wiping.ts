@@ -1,7 +1,7 @@
 /** The capability to give one box to one holder after another: what every provider that has it must do, and what one without may not pretend. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Provider, ResourceIdentity, Wipe, WipeContext } from '../../src/providers/contract.ts'
-import { context, createRequest, created } from './request.ts'
+import { context, createRequest, created, rearming } from './request.ts'
 import type { ConformanceTraits, ConformanceWorld } from './suite.ts'
 
 const wiping = (stands = true): WipeContext => ({ ...context(), stands: () => stands })
@@ -30,6 +30,16 @@ export const wipeConformance = (name: string, setup: () => Promise<ConformanceWo
       if (provider.wipe === undefined) return
       expect((await wipe().clear(resource, world.config, wiping())).kind).toBe('failed')
       expect((await wipe().leftovers(resource, world.config, context())).kind).toBe('incomplete')
+    })
+
+    it('moves no clock for who may have lost the box to another holder, and moves it for who has it', async () => {
+      const resource = await make()
+      if (provider.rearm === undefined) return
+      await expect(provider.rearm(resource, 0, world.config, rearming(1, false))).rejects.toThrow(/lost/)
+      const aborted = { ...rearming(), signal: AbortSignal.abort(new Error('the lock on this row was lost')) }
+      await expect(provider.rearm(resource, 0, world.config, aborted)).rejects.toThrow(/lost/)
+      expect(await provider.read(resource, world.config, context())).toMatchObject({ kind: 'present', found: { existence: 'exists' } })
+      await provider.rearm(resource, 600, world.config, rearming())
     })
 
     describe.runIf(traits.wipes === true)('where it can wipe', () => {

@@ -24,6 +24,7 @@ const member = (over: Partial<MemberFacts> = {}): MemberFacts => ({
   deadAt: now + 24 * hour,
   checkedAt: now - 60_000,
   served: 0,
+  aside: false,
   ...over,
 })
 const taken = (over: Partial<MemberFacts> = {}): MemberFacts => member({ state: 'busy', taken: true, served: 1, ...over })
@@ -36,6 +37,15 @@ describe('a fleet', () => {
     expect(decideFleet(fleet(), [taken(), taken()], now).create).toBe(2)
     expect(decideFleet(fleet(), [member({ state: 'pending' }), taken({ wiping: true })], now).create).toBe(0)
     expect(decideFleet(fleet({ size: 50 }), [], now)).toMatchObject({ create: 20, lookMs: 0 })
+  })
+
+  it('counts nothing that is set aside, neither removes it for its age or number, nor makes more than one in the stead of each', () => {
+    const aside = () => member({ aside: true, deadAt: now, changedAt: now - 20 * hour })
+    expect(decideFleet(fleet(), [aside(), aside()], now)).toMatchObject({ create: 2, remove: [] })
+    expect(decideFleet(fleet(), [taken({ wiping: true, aside: true })], now).create).toBe(2)
+    expect(decideFleet(fleet(), [aside(), aside(), aside()], now).create).toBe(1)
+    expect(decideFleet(fleet(), [aside(), aside(), aside(), aside()], now).create).toBe(0)
+    expect(decideFleet(fleet({ size: 0 }), [aside()], now)).toMatchObject({ create: 0, remove: [] })
   })
 
   it('makes nothing while it is paused or held, and takes nothing back for its age then', () => {

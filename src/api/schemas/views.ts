@@ -165,6 +165,8 @@ export const Fleet = component(
     coming: whole({ description: 'Under way, being wiped, or not looked at lately.' }),
     taken: whole({ description: 'Those that leases have, or that a release retained.' }),
     ending: whole(),
+    setAside: whole({ description: 'Neither given out nor counted: a stop of this database, a hold, or a contradiction.' }),
+    setAsideWhy: textOrNull(),
     ttlSeconds: whole({ description: 'What each must still be able to give; one with less life left is replaced.' }),
     labels: texts(),
     createdBy: text(),

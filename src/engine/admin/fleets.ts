@@ -11,6 +11,7 @@ import { findProject } from '../../store/projects.ts'
 import type { Session, Tx } from '../../store/store.ts'
 import { projectFor, requireFull, requireOperator, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
+import { readObstaclesOfBoxes, setAside } from '../fleet/aside.ts'
 import { choosePlace } from '../leases/backend.ts'
 import { requireKnown } from '../known.ts'
 import { event, fleetTarget, resolveAbout } from '../record.ts'
@@ -41,7 +42,10 @@ const stateOf = (row: FleetRow): FleetView['state'] => {
 const viewOf = async (session: Session, row: FleetRow, now: number): Promise<FleetView> => {
   const members = await livingMembers(session, row)
   const count = (is: (member: (typeof members)[number]) => boolean): number => members.filter(is).length
-  const ready = count((one) => isReady({ state: one.state, deadAt: one.dead_at, checkedAt: one.checked_at }, row.ttl_seconds, now))
+  const aside = await setAside(session, members, await readObstaclesOfBoxes(session, now))
+  const ready = count(
+    (one) => !aside.has(one.id) && isReady({ state: one.state, deadAt: one.dead_at, checkedAt: one.checked_at }, row.ttl_seconds, now),
+  )
   const taken = count((one) => one.lease_id !== null && one.wiping_since === null && one.state !== 'terminating')
   const ending = count((one) => one.state === 'terminating')
   return {
@@ -51,9 +55,11 @@ const viewOf = async (session: Session, row: FleetRow, now: number): Promise<Fle
     state: stateOf(row),
     size: row.size,
     ready,
-    coming: members.length - ready - taken - ending,
+    coming: members.length - ready - taken - ending - aside.size,
     taken,
     ending,
+    setAside: aside.size,
+    setAsideWhy: aside.size === 0 ? null : [...new Set(aside.values())].join('; '),
     ttlSeconds: row.ttl_seconds,
     labels: JSON.parse(row.labels) as Record<string, string>,
     createdBy: row.created_by,
@@ -147,7 +153,7 @@ export const listFleets = async (context: EngineContext, actor: Actor, project?:
     for (const row of await list(session, await requireKnown(context, session, actor, { project }))) {
       const view = await viewOf(session, row, now)
       // One that is deleted is there as long as anything of it is.
-      if (row.deleted_at === null || view.ready + view.coming + view.taken + view.ending > 0) views.push(view)
+      if (row.deleted_at === null || view.ready + view.coming + view.taken + view.ending + view.setAside > 0) views.push(view)
     }
     return views
   })

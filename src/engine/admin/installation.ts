@@ -15,6 +15,7 @@ import { endStops, everywhere, listStops, type StopRow } from '../../store/stops
 import type { Session } from '../../store/store.ts'
 import { requireGlobalAdmin, requireOperator, type Actor } from '../actor.ts'
 import type { EngineContext } from '../context.ts'
+import { adoptFleets } from '../adopt-fleets.ts'
 import { forkWithin } from '../fork.ts'
 import { freshKey } from '../keyring.ts'
 import { event, resolveAbout } from '../record.ts'
@@ -106,7 +107,8 @@ export const adoptInstallation = async (
     )
     const targets = [installationTarget(row.installation_id)]
     await appendEvents(tx, [event(tx, 'installation.adopted', { epoch, reason }, { project: null, actor: actor.name, targets })])
-    const body = { action: 'installation-adopt', installation: row.installation_id, epoch, reason, stops: stops.map(stopView) }
+    const fleets = await adoptFleets(tx, stops)
+    const body = { action: 'installation-adopt', installation: row.installation_id, epoch, reason, stops: stops.map(stopView), fleets }
     await auditOperator(
       tx,
       actor,
@@ -116,6 +118,7 @@ export const adoptInstallation = async (
     await wakeHeldRemovals(tx)
   })
   context.signals.wake('remove')
+  context.signals.wake('provision')
   return context.store.read((session) => viewOf(session, actor, place))
 }
 

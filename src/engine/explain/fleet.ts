@@ -4,17 +4,19 @@ import { endedMembers, livingMembers, type FleetRow } from '../../store/fleets.t
 import type { InstanceRow } from '../../store/instances.ts'
 import type { LeaseRow } from '../../store/leases.ts'
 import type { Session } from '../../store/store.ts'
+import { readObstaclesOfBoxes, setAside } from '../fleet/aside.ts'
 import { fleetFacts, memberFacts } from '../fleet/index.ts'
 import { leaseNode } from './owner-tree.ts'
 import { conclusionNode, node, type Told } from './told.ts'
 
 const recentMs = 1_800_000
 
-const memberNode = (row: InstanceRow, ttlSeconds: number, now: number) => {
-  const ready = isReady({ state: row.state, deadAt: row.dead_at, checkedAt: row.checked_at }, ttlSeconds, now)
+const memberNode = (row: InstanceRow, ttlSeconds: number, aside: string | undefined, now: number) => {
+  const ready = aside === undefined && isReady({ state: row.state, deadAt: row.dead_at, checkedAt: row.checked_at }, ttlSeconds, now)
   const state = row.wiping_since === null ? row.state : 'being wiped'
   const whose = row.lease_id === null ? '' : `, of lease ${row.lease_id}`
   return node('instance', row.changed_at, `instance ${row.id} (${row.name}) is ${state}${ready ? ' and ready' : ''}${whose}`, [
+    aside === undefined ? null : node('instance', row.changed_at, `it is set aside, neither given out nor counted: ${aside}`),
     row.dead_at === null ? null : node('instance', row.dead_at, 'it ends by itself, unless its clock is moved'),
     row.checked_at === null ? null : node('instance', row.checked_at, 'it was seen alive'),
   ])
@@ -49,7 +51,8 @@ const wordsOf = (row: FleetRow, missing: number): { verdict: string; text: strin
 export const explainFleet = async (session: Session, row: FleetRow, now: number): Promise<Told> => {
   const members = await livingMembers(session, row)
   const ended = await endedMembers(session, row, now - recentMs)
-  const all = [...members, ...ended].map(memberFacts)
+  const aside = await setAside(session, members, await readObstaclesOfBoxes(session, now))
+  const all = [...members, ...ended].map((member) => memberFacts(member, aside))
   const words = wordsOf(row, decideFleet(fleetFacts(row), all, now).create)
   const young = youngEnds(fleetFacts(row), all, now)
   return {
@@ -58,7 +61,7 @@ export const explainFleet = async (session: Session, row: FleetRow, now: number)
     subject: `fleet ${row.id}`,
     verdict: words.verdict,
     reason: null,
-    heldBack: [],
+    heldBack: [...new Set(aside.values())].map((what) => ({ what, until: null })),
     change: words.change,
     tree: conclusionNode({ ...words, reason: null }, now, [
       node('instance', row.changed_at, `${row.size} are to be ready on backend ${row.backend}, each for ${row.ttl_seconds} s at least`),
@@ -69,7 +72,7 @@ export const explainFleet = async (session: Session, row: FleetRow, now: number)
             Math.max(...young.map((one) => one.changedAt)),
             `${young.length} ended young without having served, the last of them`,
           ),
-      ...members.map((member) => memberNode(member, row.ttl_seconds, now)),
+      ...members.map((member) => memberNode(member, row.ttl_seconds, aside.get(member.id), now)),
     ]),
   }
 }

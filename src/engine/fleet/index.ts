@@ -20,6 +20,7 @@ import { openRemovals } from '../open-removals.ts'
 import type { Held, PipelineSpec } from '../pipeline.ts'
 import { insertPlaceholder, type Place } from '../placeholder.ts'
 import { event, fleetTarget, reportFinding } from '../record.ts'
+import { readObstaclesOfBoxes, setAside } from './aside.ts'
 
 const recentMs = 1_800_000
 const unreachedMs = 60_000
@@ -33,7 +34,8 @@ export const fleetFacts = (row: FleetRow): FleetFacts => ({
   deleted: row.deleted_at !== null,
 })
 
-export const memberFacts = (row: InstanceRow): MemberFacts => ({
+/** @param aside what is set aside, by its id */
+export const memberFacts = (row: InstanceRow, aside: ReadonlyMap<string, string>): MemberFacts => ({
   id: row.id,
   state: row.state,
   taken: row.lease_id !== null,
@@ -43,6 +45,7 @@ export const memberFacts = (row: InstanceRow): MemberFacts => ({
   deadAt: row.dead_at,
   checkedAt: row.checked_at,
   served: row.served,
+  aside: aside.has(row.id),
 })
 
 /** Who took one meanwhile keeps it: only what is nobody's under its lock goes. */
@@ -90,8 +93,11 @@ const create = async (tx: Tx, fleet: FleetRow, place: Place, count: number): Pro
   for (let i = 0; i < count; i++) await insertPlaceholder(tx, place, { name: `${fleet.name}-${hex(3)}`, leaseId: null, fleet: fleet.name })
 }
 
-const membersOf = async (tx: Tx, fleet: FleetRow): Promise<MemberFacts[]> =>
-  [...(await livingMembers(tx, fleet)), ...(await endedMembers(tx, fleet, tx.now - recentMs))].map(memberFacts)
+const membersOf = async (tx: Tx, fleet: FleetRow): Promise<MemberFacts[]> => {
+  const living = await livingMembers(tx, fleet)
+  const aside = await setAside(tx, living, await readObstaclesOfBoxes(tx, tx.now))
+  return [...living, ...(await endedMembers(tx, fleet, tx.now - recentMs))].map((row) => memberFacts(row, aside))
+}
 
 /** @param place null: nobody can say where they would be made */
 const apply = async (tx: Tx, held: Held, place: Place | null): Promise<FleetDecision | null> => {

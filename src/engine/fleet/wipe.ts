@@ -1,25 +1,29 @@
 /**
  * Between two holders: what the last one left is ended and taken away, and only a listing that shows nothing of it makes the box ready again. What fails, or
- * is not proved, is removed and never given out. The same care as for a removal: holds, a written intent, and the lock asked for once more.
+ * is not proved, is removed and never given out. The same care as for a removal: holds, a written intent, and the lock asked for once more, and before it a fresh read: what is not, or not provably, ours is not touched.
  */
 import { withDeadline } from '../../lib/deadline.ts'
 import { uuidv7Hex } from '../../lib/ids.ts'
 import { errorText, redact } from '../../lib/redact.ts'
 import { heldBy, heldRecheckMs, resourceKey } from '../../model/removal.ts'
-import type { LeftoverOutcome, Provider, ResourceIdentity, Wipe, WipeOutcome } from '../../providers/contract.ts'
+import type { FoundResource, LeftoverOutcome, Provider, ResourceIdentity, Wipe, WipeOutcome } from '../../providers/contract.ts'
 import { appendAudit, type NewAudit } from '../../store/audit.ts'
 import { attemptById, type AttemptRow } from '../../store/attempts.ts'
 import { unlocked } from '../../store/due.ts'
 import { appendEvents } from '../../store/events.ts'
+import { readObstacles } from '../../store/obstacles.ts'
 import type { Tx } from '../../store/store.ts'
 import type { EngineContext } from '../context.ts'
 import { openRemovals } from '../open-removals.ts'
 import { stillStands, type Held } from '../pipeline.ts'
-import { reload, type ProvisionWork } from '../provision-load.ts'
+import { clockOf, reload, type ProvisionWork } from '../provision-load.ts'
 import { rearm } from '../rearm.ts'
 import { event, fleetTarget, instanceTarget, leaseTarget, systemActor } from '../record.ts'
-import { readObstacles } from '../../store/obstacles.ts'
+import { disown, ownAgain } from './disown.ts'
+import { lookAt } from './look.ts'
 import { settle } from './settle.ts'
+
+const rereadMs = 30_000
 
 type Verdict = { kind: 'clean'; proof: string } | { kind: 'failed'; why: string }
 
@@ -38,7 +42,13 @@ const recordOf = (tx: Tx, work: ProvisionWork, kind: NewAudit['kind'], intentId:
 type Intent = { kind: 'written'; id: string } | { kind: 'lost' } | { kind: 'held'; by: string }
 
 /** Who says "not this" of the box, or of anything that it belongs to, means its contents too. */
-const writeIntent = async (tx: Tx, held: Held, work: ProvisionWork, identity: ResourceIdentity): Promise<Intent> => {
+const writeIntent = async (
+  tx: Tx,
+  held: Held,
+  work: ProvisionWork,
+  identity: ResourceIdentity,
+  { tags, providerState }: FoundResource,
+): Promise<Intent> => {
   const fresh = await reload(tx, held, work)
   if (!fresh || fresh.instance.wiping_since === null || fresh.instance.state !== 'busy') return { kind: 'lost' }
   const { holds, frozenScopes } = await readObstacles(tx, tx.now)
@@ -52,7 +62,9 @@ const writeIntent = async (tx: Tx, held: Held, work: ProvisionWork, identity: Re
   }
   const by = heldBy(target, holds, frozenScopes)
   if (by !== null) return { kind: 'held', by }
-  const body = { call: 'wipe', cause: 'released', identity, fence: held.fence, attempt: fresh.attempt?.id, lease: fresh.instance.lease_id }
+  const { attempt, instance } = fresh
+  const seen = { tags, state: providerState }
+  const body = { call: 'wipe', cause: 'released', identity, seen, fence: held.fence, attempt: attempt?.id, lease: instance.lease_id }
   const record = recordOf(tx, fresh, 'intent', null, body)
   await appendAudit(tx, [record])
   return { kind: 'written', id: record.id }
@@ -124,6 +136,7 @@ export const wipeBox = async (
   held: Held,
   work: ProvisionWork,
   provider: Provider,
+  attempt: AttemptRow,
   identity: ResourceIdentity,
 ): Promise<void> => {
   const { wipe } = provider
@@ -131,10 +144,19 @@ export const wipeBox = async (
     await apply(context, held, work, identity, { kind: 'failed', why: `provider ${provider.name} can't wipe` })
     return context.signals.wake('remove')
   }
-  const intent = await context.store.write((tx) => writeIntent(tx, held, work, identity))
+  const look = await lookAt(context, work, attempt, provider, identity, held.signal)
+  if (look.kind === 'contradiction') return disown(context, held, work, identity, look.why)
+  // A failed read says nothing of the box: nobody gets it meanwhile, and it is read again.
+  if (look.kind === 'unknown') return settle(context, held, work, { dueIn: rereadMs })
+  if (look.kind === 'ended') {
+    await apply(context, held, work, identity, { kind: 'failed', why: look.why })
+    return context.signals.wake('remove')
+  }
+  await ownAgain(context, work, identity)
+  const intent = await context.store.write((tx) => writeIntent(tx, held, work, identity, look.found))
   if (intent.kind === 'held') {
     // What is held stays, and its own clock must not end it meanwhile.
-    await rearm(context, provider, identity, work.config, held.signal)
+    await rearm(context, clockOf(held, work, provider, identity))
     return settle(context, held, work, { dueIn: heldRecheckMs })
   }
   if (intent.kind === 'lost' || !stillStands(held)) return

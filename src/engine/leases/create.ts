@@ -102,12 +102,15 @@ interface Reservation {
   fixed: boolean
 }
 
-const reserve = async (tx: Tx, reservation: Reservation): Promise<LeaseRow> => {
+const reserve = async (tx: Tx, reservation: Reservation): Promise<{ row: LeaseRow; warning: string | null }> => {
   const { actor, request, place, leaseId, requestKey, fixed } = reservation
   const slug = await freeSlug(tx, request.project, request.slug)
   const clocks = { createdAt: tx.now, lastTouchedAt: tx.now, ttlSeconds: request.ttlSeconds, idleSeconds: request.idleSeconds }
   const end = expiresAt(clocks)
-  const ready = request.fleet === null ? undefined : await takeFromFleet(tx, request.project, request.fleet, leaseId, request.ttlSeconds)
+  const { ready, warning } =
+    request.fleet === null
+      ? { ready: undefined, warning: null }
+      : await takeFromFleet(tx, request.project, request.fleet, leaseId, request.ttlSeconds)
   const instance = ready?.instance ?? (await insertPlaceholder(tx, place, { name: slug, leaseId, fleet: request.fleet }))
   const lease: LeaseRow = {
     id: leaseId,
@@ -154,7 +157,7 @@ const reserve = async (tx: Tx, reservation: Reservation): Promise<LeaseRow> => {
     event(tx, 'lease.created', payload, about),
     ...(ready ? [event(tx, 'lease.active', { cloudId: ready.cloudId, adopted: false }, about)] : []),
   ])
-  return lease
+  return { row: lease, warning }
 }
 
 const conflict = (message: string): never => {
@@ -250,19 +253,20 @@ const create = async (context: EngineContext, actor: Actor, input: CreateInput, 
   const requestKey = input.createAttemptID ?? null
   const wantedId = (input.leaseID as LeaseId | undefined) ?? null
   const place = await placeFor(context, actor, request, input)
-  const { lease, replayed, view } = await context.store.write(async (tx) => {
+  const { lease, replayed, view, warning } = await context.store.write(async (tx) => {
     const capped = anyCap(context.caps)
     await lockLivingProject(tx, actor, request.project, capped)
     const leaseId = wantedId ?? (`lh_${hex(6)}` as LeaseId)
     const before = await replayOrClaim(tx, request, wantedId, leaseId, requestKey, fixed)
     if (capped && before === null) await requireRoom(tx, context, actor, request.project)
-    const row = before ?? (await reserve(tx, { actor, request, place, leaseId, requestKey, fixed }))
-    const [made] = await leaseViews(tx, [row])
-    return { lease: row, replayed: before !== null, view: made as LeaseView }
+    const made = before === null ? await reserve(tx, { actor, request, place, leaseId, requestKey, fixed }) : { row: before, warning: null }
+    const [shown] = await leaseViews(tx, [made.row])
+    return { lease: made.row, replayed: before !== null, view: shown as LeaseView, warning: made.warning }
   })
   if (!replayed) context.signals.wake('provision')
   if (!replayed && request.fleet !== null) await wakeFleet(context, request.project, request.fleet)
-  return { lease: view, leaseToken: leaseToken(context.installation.secret, lease.id), warnings: request.warnings, replayed }
+  const warnings = [...request.warnings, ...(warning === null ? [] : [warning])]
+  return { lease: view, leaseToken: leaseToken(context.installation.secret, lease.id), warnings, replayed }
 }
 
 /**

@@ -10,8 +10,6 @@
  *
  * Not in here: limits on memory, files or network. A box is a way to take back, not a sandbox: what runs in it runs as the coordinator's user.
  */
-import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import { machineId } from '../../lib/host.ts'
 import type { InstallationId, ScopeId } from '../../model/ids.ts'
 import { oneMember } from '../../model/topology.ts'
@@ -19,9 +17,10 @@ import type { Access } from '../../model/wire.ts'
 import type { Provider, ResourceIdentity } from '../contract.ts'
 import { chooseMode, createNamespaceProbe, unsupportedHere } from './capability.ts'
 import { type ProcessConfig, parseProcessConfig } from './config.ts'
-import { createBox, deadlineText } from './create.ts'
+import { moveClock } from './clock.ts'
+import { createBox } from './create.ts'
 import { checkHost } from './doctor.ts'
-import { boxFolder, replaceFile } from './folder.ts'
+import { boxFolder } from './folder.ts'
 import { parseImmutableId } from './identity.ts'
 import { initStateOf } from './inspect.ts'
 import { listBoxResources } from './list.ts'
@@ -125,12 +124,12 @@ export const createProcessProvider = ({ dataFolder, installation }: ProcessProvi
       }
     },
     list: (_locations, _config, { signal }) => listBoxResources(dataFolder, scopeHere(), installation, signal),
-    async rearm(resource, lifetimeSeconds) {
+    async rearm(resource, lifetimeSeconds, _config, context) {
       const located = await locate(dataFolder, { scope: scopeHere() }, resource)
       if (located.kind !== 'box' || located.box.init === null || initStateOf(located.box) !== 'alive') {
         throw new Error(`the clock of ${resource.nativeId} can't be moved: the box does not run`)
       }
-      await replaceFile(join(located.box.folder, 'deadline'), deadlineText(lifetimeSeconds), randomBytes(4).toString('hex'))
+      moveClock(located.box, lifetimeSeconds, context)
       // The clock looks again; without this it would do so within a minute.
       if (initStateOf(located.box) === 'alive') process.kill(located.box.init.pid, 'SIGHUP')
     },

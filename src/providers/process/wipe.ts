@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { processEnvironment } from '../../lib/host.ts'
 import type { LeftoverOutcome, WipeContext, WipeOutcome } from '../contract.ts'
+import { orderFile } from './clock.ts'
 import { environmentText } from './create.ts'
 import { type Box, deleteTree, replaceFile } from './folder.ts'
 import { inspect } from './inspect.ts'
@@ -121,12 +122,16 @@ export const clearBox = async (box: Box, graceSeconds: number, context: WipeCont
   return why === null ? { kind: 'wiped' } : { kind: 'failed', why }
 }
 
+/** A clock that was moved since says under which number, and nothing else. */
+const isOrder = async (box: Box, name: string): Promise<boolean> =>
+  name === orderFile && /^\d{1,16}$/.test((await plainText(join(box.folder, name))) ?? '')
+
 /** All that is in the box and not of its create. */
 export const leftoversOf = async (box: Box, signal: AbortSignal): Promise<LeftoverOutcome> => {
   if (box.init?.inode == null) return { kind: 'incomplete', why: 'a box without a namespace can not be looked at as a whole' }
   const left: string[] = []
   const own = belongings(box)
-  for (const name of await readdir(box.folder)) if (!own.has(name) && name !== 'home') left.push(name)
+  for (const name of await readdir(box.folder)) if (!own.has(name) && name !== 'home' && !(await isOrder(box, name))) left.push(name)
   for (const [name, text] of own) {
     const stored = await plainText(join(box.folder, name))
     if (stored === null || (text !== null && stored !== text)) left.push(`${name}, which is not as it was made`)

@@ -129,8 +129,11 @@ export const createSimulatedProvider = ({ dataFolder, now, sleep = realSleep }: 
     async mayList(location, kind, given, { signal }) {
       return isKind(kind) && mayListCell(open(given).client, { location, kind }, signal)
     },
-    async rearm(resource, lifetimeSeconds, given) {
+    async rearm(resource, lifetimeSeconds, given, { signal, stands }) {
       const { client, scope } = open(given)
+      // The cloud answers in this very turn: nothing comes between.
+      signal.throwIfAborted()
+      if (!stands()) throw new Error(`the clock of ${resource.nativeId} was not moved: whoever asked may have lost it meanwhile`)
       if (resource.scope !== scope || !client.cloud.rearm(resource.immutableId, lifetimeSeconds * 1000))
         throw new Error(`the clock of ${resource.nativeId} can't be moved: the machine does not run`)
     },

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { pidNamespaceInode, processAlive, processStart, processStat } from '../../../src/lib/host.ts'
 import type { ResourceIdentity } from '../../../src/providers/contract.ts'
 import { BoxUnreachableError, signalInBox, spawnInBox } from '../../../src/providers/process/enter.ts'
-import { context } from '../../conformance/request.ts'
+import { context, rearming } from '../../conformance/request.ts'
 import { type Boxes, argumentsOf, initAlive, initOf, openBoxes, pids, running, uniqueSleep, until } from './support.ts'
 
 const possible = spawnSync('unshare', ['--user', '--map-current-user', '--pid', '--fork', '--kill-child', '--', 'true']).status === 0
@@ -98,12 +98,15 @@ describe.skipIf(!possible)('a box that is a PID namespace', () => {
   it('lives on when its clock was moved later, and ends when it is moved to now', async () => {
     const { resource, folder } = await boxes.make({ maximumLifetimeSeconds: 1 })
     const twin = await boxes.make({ maximumLifetimeSeconds: 1 })
-    await boxes.provider.rearm?.(resource, 600, {}, context())
+    await boxes.provider.rearm?.(resource, 600, {}, rearming())
     await until('the twin has ended', () => !initAlive(twin.folder))
     expect(initAlive(folder)).toBe(true)
-    await boxes.provider.rearm?.(resource, 0, {}, context())
+    // What was asked for by an earlier holder comes too late.
+    await boxes.provider.rearm?.(resource, 600, {}, rearming(3))
+    await expect(boxes.provider.rearm?.(resource, 0, {}, rearming(2))).rejects.toThrow(/later holder/)
+    await boxes.provider.rearm?.(resource, 0, {}, rearming(3))
     await until('it has ended', () => !initAlive(folder))
-    await expect(boxes.provider.rearm?.(resource, 600, {}, context())).rejects.toThrow(/does not run/)
+    await expect(boxes.provider.rearm?.(resource, 600, {}, rearming())).rejects.toThrow(/does not run/)
   })
 
   it('is not ended by a clock file that was deleted or spoilt', async () => {

@@ -1,6 +1,6 @@
 /** Run as an ordinary user by `unprivileged.test.ts`: one box from create to gone. Prints what it saw as JSON. */
 import { once } from 'node:events'
-import { context, createRequest } from '../../conformance/request.ts'
+import { context, createRequest, rearming } from '../../conformance/request.ts'
 import { spawnInBox } from '../../../src/providers/process/enter.ts'
 import { createProcessProvider } from '../../../src/providers/process/index.ts'
 
@@ -22,7 +22,7 @@ child.stdout?.on('data', (chunk: Buffer) => (text += chunk.toString()))
 const [code] = (await once(child, 'exit')) as [number]
 const found = await provider.find(request.ref, {}, context())
 const before = await provider.read(resource, {}, context())
-await provider.rearm?.(resource, 60, {}, context())
+await provider.rearm?.(resource, 60, {}, rearming())
 const removed = await provider.remove(resource, {}, context())
 const after = await provider.read(resource, {}, context())
 const doctor = (await provider.doctor({}, context())).map((check) => check.level)

@@ -9,7 +9,7 @@ import { ConfigError } from '../../../src/providers/contract.ts'
 import { openCloud } from '../../../src/providers/simulated/cloud.ts'
 import { createSimulatedProvider } from '../../../src/providers/simulated/index.ts'
 import { idOf, parseId } from '../../../src/providers/simulated/resource.ts'
-import { context, createRequest } from '../../conformance/request.ts'
+import { context, createRequest, rearming } from '../../conformance/request.ts'
 import { type Account, openAccount } from './support.ts'
 
 let account: Account
@@ -140,15 +140,15 @@ describe('the dead-man clock', () => {
 
   it('is moved by rearm, and not for a machine that does not run', async () => {
     const { resource } = await account.make({ maximumLifetimeSeconds: 100 })
-    await account.provider.rearm?.(resource, 500, account.config, context())
+    await account.provider.rearm?.(resource, 500, account.config, rearming())
     account.advance(499)
     expect(await read(resource)).toBe('running')
     account.advance(1)
     expect(await read(resource)).toBe('absent')
-    await expect(account.provider.rearm?.(resource, 500, account.config, context())).rejects.toThrow(/does not run/)
+    await expect(account.provider.rearm?.(resource, 500, account.config, rearming())).rejects.toThrow(/does not run/)
     const other = await account.make()
     await expect(
-      account.provider.rearm?.({ ...other.resource, scope: 'simulated:x' as never }, 500, account.config, context()),
+      account.provider.rearm?.({ ...other.resource, scope: 'simulated:x' as never }, 500, account.config, rearming()),
     ).rejects.toThrow(/does not run/)
   })
 
