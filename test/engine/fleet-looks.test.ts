@@ -47,7 +47,10 @@ eachStore('a look at a fleet’s box', (open) => {
     retag(provider, box, before)
     await advance(context.store, 120_000)
     await leaseWhen(engine, lease.id, (view) => view.cleanup.state === 'returned')
-    expect([provider.contents.get(box), await listFindings(context, root, { code: ['contradiction'], state: 'open', limit: 10 })]).toEqual([undefined, []])
+    expect([provider.contents.get(box), await listFindings(context, root, { code: ['contradiction'], state: 'open', limit: 10 })]).toEqual([
+      undefined,
+      [],
+    ])
   })
 
   it.each([
