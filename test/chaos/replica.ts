@@ -132,7 +132,7 @@ export const startReplica = (options: ReplicaOptions): Replica => {
           }
         },
         `${name} is ready; its log is ${logFile}`,
-        90_000,
+        180_000,
       )
     },
     async stop() {
