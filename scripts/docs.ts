@@ -296,6 +296,7 @@ ${table(
 | \`XDG_CACHE_HOME\` | where Node's compiled code is kept: \`leasehold/compiled\` in it, else in \`~/.cache\` |
 | \`NO_COLOR\` | no colours, also on a terminal |
 | \`LEASEHOLD_NODE\` | for a checkout: the Node.js that \`bin/leasehold\` begins with |
+| \`LEASEHOLD_DOCKER_HOST\` | for \`serve\`: the \`host\` of \`docker\` backends that set none (see [providers](providers.md)) |
 | \`LEASEHOLD_PROCESS_MODE\` | for \`serve\`: the \`mode\` of \`process\` backends that set none (see [providers](providers.md)) |
 
 Inside a box these are set: \`LEASEHOLD_LEASE_TOKEN\` (may beat and release this lease, nothing else), \`LEASEHOLD_LEASE_ID\`, and the tags \`LEASEHOLD_REF\`,

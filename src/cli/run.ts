@@ -139,7 +139,7 @@ const runInside = async (
   const { access } = answer
   if (access.kind === 'none')
     throw new CliError(`no command can run in lease ${lease.id} (${lease.slug}): ${access.why}`, exitCodes.runFailed)
-  const door = await cli.io.door()
+  const door = await cli.io.door(access)
   early.throwIfAborted()
   const child = enter(cli, door, answer, lease, words, flags['id'] !== undefined)
   let told: Promise<void> | null = null

@@ -9,6 +9,7 @@ import { sweepVariables, type Environment } from './sweep-settings.ts'
 
 /** Read by other parts than the settings: the provider `process`, `bin/leasehold`, and what is set inside a box. */
 const others = [
+  'LEASEHOLD_DOCKER_HOST',
   'LEASEHOLD_PROCESS_MODE',
   'LEASEHOLD_NODE',
   'LEASEHOLD_LEASE_TOKEN',

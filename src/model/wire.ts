@@ -377,6 +377,19 @@ export type Access =
       bootID: string
     }
   | { kind: 'session'; folder: string; machineID: string; bootID: string }
+  | {
+      kind: 'docker'
+      /** The Engine's address. */
+      host: string
+      /** For `tcp://`: paths of PEM files. */
+      tls?: { ca: string; cert: string; key: string }
+      /** The id of the container. */
+      container: string
+      /** Where commands begin. */
+      folder: string
+      /** Whom they run as; missing: root. */
+      user?: string
+    }
   /** No command can run in it, and why. */
   | { kind: 'none'; why: string }
 export interface DoctorCheck {

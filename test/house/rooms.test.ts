@@ -82,6 +82,8 @@ const samples: Sample[] = [
   { file: 'src/cli/a.ts', specifier: '../providers/process/enter.ts' },
   { file: 'src/cli/a.ts', specifier: '../providers/process/remove.ts' },
   { file: 'src/cli/a.ts', specifier: '../providers/docker/enter.ts' },
+  { file: 'src/cli/a.ts', specifier: '../providers/swarm/enter.ts' },
+  { file: 'src/cli/a.ts', specifier: '../providers/docker/enter-main.ts' },
   { file: 'src/cli/a.ts', specifier: '../providers/simulated/cloud.ts' },
   { file: 'src/cli/a.ts', specifier: '../providers/simulated/index.ts' },
   { file: 'src/providers/process/a.ts', specifier: '../contract.ts' },

@@ -45,7 +45,11 @@ const whyNotFile = (from: string, to: string): string | null => {
   if (target === 'providers') {
     if (room === 'engine' && to === contract) return null
     if (room === 'prune' && providerOf(to) === 'swarm') return null
-    if (room === 'cli' && [contract, 'src/providers/process/enter.ts', 'src/providers/simulated/cloud.ts'].includes(to)) return null
+    if (
+      room === 'cli' &&
+      [contract, 'src/providers/process/enter.ts', 'src/providers/docker/enter.ts', 'src/providers/simulated/cloud.ts'].includes(to)
+    )
+      return null
   }
   return `${room} must not import ${target}`
 }

@@ -104,8 +104,9 @@ export const Access = Type.Unsafe<AccessView>({
   properties: {
     kind: {
       type: 'string',
-      enum: ['namespace', 'session', 'none'],
-      description: '`none`: no command can run in it, and only `why` is set; else folder, machineID and bootID are.',
+      enum: ['namespace', 'session', 'docker', 'none'],
+      description:
+        '`none`: no command can run in it, and only `why` is set. `docker`: host, container and folder are; else folder, machineID and bootID.',
     },
     why: { type: 'string' },
     folder: { type: 'string' },
@@ -114,6 +115,16 @@ export const Access = Type.Unsafe<AccessView>({
     pid: { type: 'integer', description: 'For `namespace`, with pidNamespaceInode: a pid alone is no identity.' },
     pidNamespaceInode: { type: 'string' },
     userNamespace: { type: 'boolean' },
+    host: { type: 'string', description: "The Engine's address, for `docker`." },
+    tls: {
+      type: 'object',
+      description: 'Paths of PEM files, where the address is one with `tcp://`.',
+      required: ['ca', 'cert', 'key'],
+      additionalProperties: false,
+      properties: { ca: { type: 'string' }, cert: { type: 'string' }, key: { type: 'string' } },
+    },
+    container: { type: 'string', description: 'Its id.' },
+    user: { type: 'string', description: 'Whom commands run as; missing: root.' },
   },
 })
 

@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import type { Access } from '../../model/wire.ts'
 import { CliError } from './errors.ts'
 
-/** The way into a box: what `providers/process/enter.ts` offers, loaded when a command is run. */
+/** The way into a box: what the `enter.ts` of its provider offers, loaded when a command is run. */
 export interface BoxDoor {
   spawnInBox: (
     access: Access,
@@ -27,7 +27,7 @@ export interface Io {
   terminal?: boolean
   /** Wall clock in milliseconds, for ages in tables only. */
   now: () => number
-  door: () => Promise<BoxDoor>
+  door: (access: Access) => Promise<BoxDoor>
 }
 
 /** The process's own streams. A reader that went away (`… | head`) ends the program quietly. */
@@ -53,6 +53,7 @@ export const processIo = (): Io => {
     colours: process.stdout.isTTY === true && (noColour === undefined || noColour === '') && terminal !== 'dumb',
     terminal: process.stderr.isTTY === true && terminal !== 'dumb',
     now: Date.now,
-    door: async () => await import('../../providers/process/enter.ts'),
+    door: async ({ kind }) =>
+      kind === 'docker' ? await import('../../providers/docker/enter.ts') : await import('../../providers/process/enter.ts'),
   }
 }

@@ -93,7 +93,7 @@ export const superviseCommand = async (
     if (count > 1) return abandon.abort()
     // The terminal has sent its Ctrl-C to the whole group already; a second one would read as "now, at once".
     const fromTerminal = signal === 'SIGINT' || signal === 'SIGQUIT'
-    const delivered = fromTerminal && access.kind === 'namespace' && isForeground()
+    const delivered = fromTerminal && access.kind !== 'session' && isForeground()
     if (!delivered) door.signalInBox(access, child, signal)
     quiet = inAMoment(() =>
       say(`the command has got ${signal}, and is waited for; ${onceMore(signal)} does not wait and takes the box back`),

@@ -7,6 +7,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { bootId, pidNamespaceInode, uptimeSeconds } from '../../lib/host.ts'
+import { exportLines, unsettable } from '../../lib/shell-variables.ts'
 import type { ScopeId } from '../../model/ids.ts'
 import type { CallContext, CreateOutcome, CreateRequest } from '../contract.ts'
 import { type ModeChoice, searchPath, unshareOptions } from './capability.ts'
@@ -37,14 +38,6 @@ const rejected = (code: string, message: string): CreateOutcome => ({ kind: 'rej
 /** The text of the `deadline` file: hundredths of a second since boot. */
 export const deadlineText = (secondsFromNow: number): string => `${Math.round(((uptimeSeconds() ?? 0) + secondsFromNow) * 100)}\n`
 
-const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
-
-/** The text of the `env` file: what a command finds set in the box. */
-export const environmentText = (variables: Readonly<Record<string, string>>): string =>
-  Object.entries(variables)
-    .map(([name, value]) => `export ${name}=${quote(value)}\n`)
-    .join('')
-
 const tagsOf = (request: CreateRequest): Record<string, string> => ({
   [tag.ref]: request.ref,
   [tag.installation]: request.installation,
@@ -52,10 +45,6 @@ const tagsOf = (request: CreateRequest): Record<string, string> => ({
   ...(request.mac === null ? {} : { [tag.mac]: request.mac }),
   ...(request.leaseId === null ? {} : { [tag.lease]: request.leaseId }),
 })
-
-/** Null when all can be set; else the first name that can't. Values are never shown. */
-const badVariable = (environment: Record<string, string>): string | null =>
-  Object.entries(environment).find(([name, value]) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || value.includes('\0'))?.[0] ?? null
 
 const build = async (request: CreateRequest, setting: CreateSetting): Promise<boolean> => {
   const { mode, userNamespace } = setting.choice
@@ -82,7 +71,7 @@ const build = async (request: CreateRequest, setting: CreateSetting): Promise<bo
     const write = (name: string, text: string): Promise<void> => writeFile(join(scratch, name), text, { mode: 0o600, flag: 'wx' })
     await Promise.all([
       writeDurably(join(scratch, 'box.json'), `${JSON.stringify(record, null, 2)}\n`),
-      write('env', environmentText({ ...request.secretEnvironment, ...tagsOf(request) })),
+      write('env', exportLines({ ...request.secretEnvironment, ...tagsOf(request) })),
       write('init.sh', initScript),
       write('enter.sh', enterScript),
       write('init.log', ''),
@@ -198,7 +187,7 @@ const start = async (box: Box, request: CreateRequest, setting: CreateSetting, {
  */
 export const createBox = async (request: CreateRequest, setting: CreateSetting, context: CallContext): Promise<CreateOutcome> => {
   if (context.signal.aborted) return rejected('aborted', 'the call was ended before anything was made')
-  const bad = badVariable(request.secretEnvironment)
+  const bad = unsettable(request.secretEnvironment)
   if (bad !== null)
     return rejected('environment_invalid', `'${bad}' can't be set in a box: not a variable's name, or its value holds a zero byte`)
   const nativeId = `${request.ref}-${request.attemptNumber}`

@@ -49,7 +49,7 @@ const recordedInit = (folder: string): string[] | null => {
   }
 }
 
-const check = (access: Exclude<Access, { kind: 'none' }>): void => {
+const check = (access: Access & { kind: 'namespace' | 'session' }): void => {
   if (findMachineId() !== access.machineID) throw new BoxUnreachableError('the box is on another machine')
   if (bootId() !== access.bootID) throw new BoxUnreachableError('the machine was restarted since; the box is gone')
   if (!procIsOwn()) throw new BoxUnreachableError("/proc is not this process's own, so a box can't be entered from here")
@@ -100,6 +100,7 @@ export const spawnInNamespace = (access: Access & { kind: 'namespace' }, command
 export const spawnInBox = (access: Access, command: string[], options: EnterOptions = {}): ChildProcess => {
   if (command.length === 0) throw new TypeError('no command')
   if (access.kind === 'none') throw new BoxUnreachableError(access.why)
+  if (access.kind === 'docker') throw new BoxUnreachableError('the box is a container')
   check(access)
   const enter = ['sh', join(access.folder, 'enter.sh'), ...command]
   if (access.kind === 'namespace') return spawnInNamespace(access, enter, options)

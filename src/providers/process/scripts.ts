@@ -2,6 +2,7 @@
  * The shell scripts of a box, written into its folder. They are POSIX sh, hold no value of any box, and pass shellcheck. A
  * shell and not Node, because each box has one for as long as it lives: under 1 MB instead of 40.
  */
+import { lookUpCommand } from '../../lib/shell-lookup.ts'
 
 /**
  * First process of a box, and its dead-man clock. `$1` is `namespace` or `session`.
@@ -174,36 +175,5 @@ if [ -d "$_lh_folder/sessions" ]; then
 fi
 unset _lh_folder _lh_lease
 
-# $1: what is wrong, $2: the exit status.
-refuse() {
-  printf 'leasehold: %s: %s\\n' "\${_lh_program:-''}" "$1" >&2
-  exit "$2"
-}
-_lh_program=$1
-_lh_verdict=missing
-look() {
-  if [ -d "$1" ] || { [ -e "$1" ] && [ ! -x "$1" ]; }; then
-    _lh_verdict=unusable
-  elif [ -e "$1" ]; then
-    _lh_verdict=found
-  fi
-}
-case $_lh_program in
-  '') ;;
-  */*) look "$_lh_program" ;;
-  *)
-    _lh_rest=$PATH:
-    while [ -n "$_lh_rest" ] && [ "$_lh_verdict" != found ]; do
-      _lh_entry=\${_lh_rest%%:*}
-      _lh_rest=\${_lh_rest#*:}
-      look "\${_lh_entry:-.}/$_lh_program"
-    done
-    ;;
-esac
-case $_lh_verdict in
-  missing) refuse 'not found' 127 ;;
-  unusable) refuse 'not executable' 126 ;;
-esac
-unset _lh_program _lh_verdict _lh_rest _lh_entry
-exec "$@" 3<&- 4<&-
+${lookUpCommand}exec "$@" 3<&- 4<&-
 `

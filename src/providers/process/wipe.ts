@@ -12,9 +12,9 @@ import { lstat, mkdir, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { processEnvironment } from '../../lib/host.ts'
+import { exportLines } from '../../lib/shell-variables.ts'
 import type { LeftoverOutcome, WipeContext, WipeOutcome } from '../contract.ts'
 import { orderFile } from './clock.ts'
-import { environmentText } from './create.ts'
 import { type Box, deleteTree, replaceFile } from './folder.ts'
 import { inspect } from './inspect.ts'
 import { grace, signalNamespace } from './remove.ts'
@@ -49,7 +49,7 @@ const belongings = (box: Box): ReadonlyMap<string, string | null> =>
     ['init.sh', initScript],
     ['enter.sh', enterScript],
     // The tags alone: no token, and no lease.
-    ['env', environmentText(tagsOf(box))],
+    ['env', exportLines(tagsOf(box))],
   ])
 
 /** Null: it is no plain file, or not readable as one; a link is never followed. */

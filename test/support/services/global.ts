@@ -1,9 +1,10 @@
 /**
- * Once per run: one PostgreSQL for every suite that wants it. `LEASEHOLD_TEST_POSTGRES_URL` names one that is there already
+ * Once per run: an Engine for whoever asks (`docker-on-demand.ts`), and one PostgreSQL for every suite that wants it. `LEASEHOLD_TEST_POSTGRES_URL` names one that is there already
  * (14 or newer, and a role that may create databases); then none is started. Suites take it with `inject('postgres')` and
  * `serviceOr`.
  */
 import type { TestProject } from 'vitest/node'
+import { type DockerService, offerDocker } from './docker-on-demand.ts'
 import { postgresPrograms, startPostgres } from './postgres.ts'
 
 export interface PostgresService {
@@ -15,12 +16,23 @@ export interface PostgresService {
 declare module 'vitest' {
   interface ProvidedContext {
     postgres: PostgresService
+    docker: DockerService
   }
 }
 
 const variable = 'LEASEHOLD_TEST_POSTGRES_URL'
 
-export default async function setup({ provide }: TestProject): Promise<(() => Promise<void>) | undefined> {
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const docker = await offerDocker()
+  project.provide('docker', docker.service)
+  const stopPostgres = await setupPostgres(project)
+  return async () => {
+    await docker.stop()
+    await stopPostgres?.()
+  }
+}
+
+const setupPostgres = async ({ provide }: TestProject): Promise<(() => Promise<void>) | undefined> => {
   const given = process.env[variable]
   if (given !== undefined && given !== '') {
     provide('postgres', { url: given, problem: null })
