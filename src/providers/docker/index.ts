@@ -139,11 +139,11 @@ export const createDockerProvider = ({ installation }: DockerProviderOptions = {
       }
     },
     list: (_locations, given, { signal }) => listBoxes(open(given).api, installation, signal),
-    async rearm(resource, lifetimeSeconds, given, { signal }) {
+    async rearm(resource, lifetimeSeconds, given, rearming) {
       const { api } = open(given)
-      const located = await locate(api, resource, signal)
+      const located = await locate(api, resource, rearming.signal)
       if (located.kind !== 'box') throw new Error(`the clock of ${resource.nativeId} can't be moved: ${notThere(located)}`)
-      await moveClock(api, located.box, lifetimeSeconds, signal)
+      await moveClock(api, located.box, lifetimeSeconds, rearming)
     },
     wipe: {
       async clear(resource, given, wiping) {

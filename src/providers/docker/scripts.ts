@@ -70,8 +70,15 @@ mv ${privateFolder}/env.new ${privateFolder}/env || exit 1
 [ -z "$2" ] || chown "$2" "$1"
 `
 
-/** Moves the deadline: \`$1\` seconds from now. */
+/** Moves the deadline: \`$1\` seconds from now, under the number \`$2\`: what was asked for under a smaller one than it was moved by last comes too late. */
 export const rearmScript = `
+last=
+read -r last < ${privateFolder}/deadline.order
+case $last in
+  '' | *[!0-9]* | ?????????????????*) last=0 ;;
+esac
+[ "$last" -le "$2" ] || exit 9
+echo "$2" > ${privateFolder}/deadline.order.new && mv ${privateFolder}/deadline.order.new ${privateFolder}/deadline.order || exit 1
 read -r up _ < /proc/uptime
 echo $((\${up%.*} + $1)) > ${privateFolder}/deadline.new && mv ${privateFolder}/deadline.new ${privateFolder}/deadline && kill -HUP 1
 `
@@ -114,6 +121,12 @@ for folder in "$@"; do
     [ ! -e "$file" ] && [ ! -h "$file" ] && continue
     case $file in
       ${privateFolder}/deadline) ;;
+      ${privateFolder}/deadline.order)
+        read -r order < "$file"
+        case $order in
+          '' | *[!0-9]*) echo "$file, which is not as it was made" ;;
+        esac
+        ;;
       ${privateFolder}/env) [ ! -s "$file" ] && [ ! -h "$file" ] || echo "$file, which is not as it was made" ;;
       *) printf '%s\\n' "$file" ;;
     esac

@@ -211,14 +211,21 @@ withDocker('a box on an Engine', () => {
     expect(await boxes.exists(taken)).toBe(true)
   })
 
+  const under = (order: number) => ({ ...context(), stands: () => true, order })
+
   it('ends itself at its maximum lifetime, and at another once its clock was moved', async () => {
     const [short, long] = [await boxes.make({ maximumLifetimeSeconds: 1 }), await boxes.make({ maximumLifetimeSeconds: 600 })]
     const ended = (container: string) => async () => (await stateOf(container)).State.Status === 'exited'
     await until('it has ended', ended(short.container), 60_000)
     expect(await read(short.resource)).toMatchObject({ kind: 'present', found: { existence: 'going', providerState: 'exited' } })
-    await expect(boxes.provider.rearm?.(short.resource, 600, boxes.config, context())).rejects.toThrow(/does not run/)
+    await expect(boxes.provider.rearm?.(short.resource, 600, boxes.config, under(1))).rejects.toThrow(/does not run/)
     expect((await stateOf(long.container)).State.Status).toBe('running')
-    await boxes.provider.rearm?.(long.resource, 1, boxes.config, context())
+    await boxes.provider.rearm?.(long.resource, 900, boxes.config, under(3))
+    // What was asked for an earlier holder comes too late; for the same one it may be asked again.
+    await expect(boxes.provider.rearm?.(long.resource, 1, boxes.config, under(2))).rejects.toThrow(/later holder/)
+    await expect(boxes.provider.rearm?.(long.resource, 1, boxes.config, { ...under(3), stands: () => false })).rejects.toThrow(/lost it/)
+    expect((await stateOf(long.container)).State.Status).toBe('running')
+    await boxes.provider.rearm?.(long.resource, 1, boxes.config, under(3))
     await until('it has ended too', ended(long.container), 60_000)
   })
 
