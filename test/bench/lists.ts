@@ -11,7 +11,7 @@ export const lists = async (database: BenchDatabase, open: () => Promise<BenchDa
   const first = new Map<string, number>()
   for (const leases of sizes) {
     const own = await open()
-    const served = await serve(own.target, leases)
+    const served = await serve(own.target, leases, 'spread')
     try {
       const asked = { get: served.ids.map((id) => `/v1/leases/${id}`), list: ['/v1/leases?limit=100'] }
       for (const [name, paths] of Object.entries(asked)) {

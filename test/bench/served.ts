@@ -17,8 +17,9 @@ export interface Served {
 
 const nextLine = async (lines: Interface): Promise<string> => ((await once(lines, 'line')) as [string])[0]
 
-export const serve = async (target: string, leases: number): Promise<Served> => {
-  const child = spawn(process.execPath, [new URL('./server.ts', import.meta.url).pathname, target, String(leases)], {
+/** @param how `spread`: made one after the other, not all at once */
+export const serve = async (target: string, leases: number, how: 'spread' | 'at once' = 'at once'): Promise<Served> => {
+  const child = spawn(process.execPath, [new URL('./server.ts', import.meta.url).pathname, target, String(leases), how], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const lines = createInterface(child.stdout)

@@ -4,6 +4,7 @@
  * until it is told `rest`; it prints how often at the end.
  */
 import { createInterface } from 'node:readline'
+import { sql } from 'kysely'
 import { createApi } from '../../src/api/index.ts'
 import { createEngine } from '../../src/engine/engine.ts'
 import { silentLog } from '../../src/engine/context.ts'
@@ -24,13 +25,19 @@ import { enrol } from '../../src/store/cleanups.ts'
 import { seedScope } from './scope.ts'
 import { seededPages } from './listing.ts'
 
-const [target, count] = process.argv.slice(2) as [string, string]
+const [target, count, spread] = process.argv.slice(2) as [string, string, string | undefined]
 const store = await openStore(target)
 const provider = scriptedProvider('process')
 const engine = await createEngine({ store, providers: [provider], log: silentLog, version: 'bench' })
 const token = secret('lhx_')
 await firstStart(engine.context, token)
 await seedScope(store, { scope: testScope, createdAgoMs: 3_600_000, endsInMs: 3_600_000 }, 0, Number(count))
+// As they come in life, one after the other, rather than all in one millisecond.
+if (spread === 'spread')
+  await store.write((tx) =>
+    sql`update leases set created_at = created_at - v.n from (select id, row_number() over (order by id) as n from leases) as v
+      where leases.id = v.id`.execute(tx.db),
+  )
 const ids = (await store.read(({ db }) => db.selectFrom('leases').select('id').execute())).map((row) => row.id)
 await store.write((tx) => enrol(tx, 'default', 'local', tx.now))
 const work = await loadSweep(engine.context, 'default/local')
