@@ -1,6 +1,7 @@
 /** `leasehold doctor`: what works and what does not, with a remedy each; local checks first, then the coordinator's. */
 import { accessSync, constants, statSync } from 'node:fs'
 import type { Command } from 'commander'
+import { counted } from '../lib/counted.ts'
 import type { Settings } from '../model/config.ts'
 import { unknownVariables, unknownVariableText } from '../model/environment.ts'
 import type { DoctorCheck } from '../model/wire.ts'
@@ -79,8 +80,13 @@ const tokenCheck = (data: string): DoctorCheck => {
 const claimsCheck = (data: string): DoctorCheck => {
   const { claims, problems, problemsOmitted } = openClaims(data).list()
   const bad = problems.length + problemsOmitted
-  if (bad === 0) return good('local claims', `${claims.length} local claims`)
-  return { name: 'local claims', level: 'warning', message: `${bad} claim files can't be used`, remedy: 'see "leasehold claims list"' }
+  if (bad === 0) return good('local claims', counted(claims.length, 'local claim'))
+  return {
+    name: 'local claims',
+    level: 'warning',
+    message: `${counted(bad, 'claim file')} can't be used`,
+    remedy: 'see "leasehold claims list"',
+  }
 }
 
 const coordinatorChecks = async (settings: Settings): Promise<DoctorCheck[]> => {

@@ -26,7 +26,7 @@ export const define = (command: Command, cli: Cli): void => {
   examples(command, 'stop brave-otter', 'stop lh_0123456789ab --wait-timeout 5m', 'release brave-otter --no-wait')
   command.addHelpText(
     'after',
-    '\nExit codes: 4 no such lease, 5 not proved gone in time, 7 the removal failed (it is tried again) or is held.',
+    "\nExit codes: 1 its removal was closed, or it is another installation's, 4 no such lease, 5 not proved gone in time, 7 the removal failed (it is tried again) or is held.",
   )
   act(command, (flags, argument) => stop(cli, flags, identifierOf(argument, flags['id'])))
 }
@@ -45,7 +45,7 @@ const stop = async (cli: Cli, flags: Flags, identifier: string): Promise<void> =
     throw error
   }
   const limitMs = flags['wait'] === false ? 0 : ((flags['waitTimeout'] as number | undefined) ?? proofMs)
-  const { lease, final, held } = await waitForRemoval(client, released, limitMs)
+  const { lease, final, held, over } = await waitForRemoval(client, released, limitMs)
   cli.show(flags, lease, () =>
     final ? `${lease.id} (${lease.slug}) is ${lease.state}, and its box is proved gone\n` : describeLease(cli, lease),
   )
@@ -53,6 +53,7 @@ const stop = async (cli: Cli, flags: Flags, identifier: string): Promise<void> =
     await keeper.settle(lease)
     return
   }
+  if (lease.cleanup.state === 'closed' && over) throw new CliError(closedText(lease), exitCodes.failure)
   if (flags['wait'] === false) return
   const { removalID, retryAt, state } = lease.cleanup
   // Without a next try nobody but a person makes it go on.
@@ -68,6 +69,17 @@ const stop = async (cli: Cli, flags: Flags, identifier: string): Promise<void> =
       exitCodes.removalFailed,
     )
   throw new CliError(`${lease.id} is ${lease.state}, its removal is not proved within ${limitMs / 1000} s. ${look}`, exitCodes.waitTimeout)
+}
+
+/** Nothing tries it any more, and no order changes that: who ended it, and what is left to a person. */
+const closedText = ({ id, cleanup }: LeaseView): string => {
+  const { closedBy, mayBeLeft, removalID, leftTo } = cleanup
+  if (leftTo !== null)
+    return `${id} is left to installation ${leftTo} since this database was forked: end it at the coordinator of that one`
+  const by = `the removal of ${id} was closed by ${closedBy ?? 'somebody'}, and nothing tries it any more`
+  if (mayBeLeft === null) return `${by}; nothing of it is left, as far as its provider showed: "leasehold removal show ${removalID ?? ''}"`
+  const left = mayBeLeft.length === 0 ? `what it left nobody knows by name` : `end by hand what is still there of ${mayBeLeft.join(', ')}`
+  return `${by}; ${left}. "leasehold admin lease-audit" looks at it now, "leasehold removal show ${removalID ?? ''}" says why it was closed`
 }
 
 /** A claim whose create never arrived: cancelled by its key, so that it can't arrive later, and dropped. */

@@ -1,7 +1,7 @@
 /** `leasehold sweep`: lists what is there now and judges it; in delete mode takes back what its quarantine has let go. */
 import type { Command } from 'commander'
 import type { PlanView, SweepView } from '../model/wire.ts'
-import { approve, approvedText } from './approve.ts'
+import { approvalReason, approve, approvedText } from './approve.ts'
 import { act, type Cli } from './support/cli.ts'
 import { exitCodes, usageError } from './support/errors.ts'
 import { examples, withConnection, withJson } from './support/options.ts'
@@ -29,7 +29,7 @@ export const define = (command: Command, cli: Cli): void => {
     'sweep --backend sim --dry-run',
     'sweep --project web --json',
     'sweep --plan --backend sim',
-    'sweep --approve pl_3f9a1c0b7d22',
+    'sweep --approve pl_3f9a1c0b7d22 --reason "the test cluster of May"',
     'sweep --let-pass sim --reason "a test cluster was torn down"',
   )
   act(command, async (flags) => {
@@ -49,7 +49,7 @@ export const define = (command: Command, cli: Cli): void => {
     const { project, ...rest } = flags
     const { client } = await cli.session(rest)
     if (hash !== undefined) {
-      const plan = await approve(client, hash, flags['reason'] as string | undefined)
+      const plan = await approve(client, hash, approvalReason(flags['reason']))
       cli.show(flags, plan, () => approvedText(plan))
       if (plan.warning !== undefined) cli.warn(plan.warning)
       return

@@ -5,6 +5,7 @@ import type { AttemptView, CleanupView, InstanceView, LeaseView } from '../model
 import { attemptsOf, type AttemptRow } from '../store/attempts.ts'
 import { rowsIn } from '../store/bulk.ts'
 import { waitsUntil } from '../store/due.ts'
+import { leftByFork, readInstallation, type InstallationRow } from '../store/installation.ts'
 import { instancesByIds, type InstanceRow } from '../store/instances.ts'
 import type { LeaseRow } from '../store/leases.ts'
 import { removalsOfLeases, type RemovalRow } from '../store/removals.ts'
@@ -29,6 +30,7 @@ const noCleanup: CleanupView = {
   heldBy: null,
   closedBy: null,
   mayBeLeft: null,
+  leftTo: null,
 }
 
 /** Of what a person closed: by name what nobody proved gone, neither then nor later; null: it is over, or its provider showed nothing of it then. */
@@ -63,6 +65,7 @@ const cleanupOf = (
         removal,
         attempts.find((one) => one.id === removal.attempt_id),
       ),
+      leftTo: null,
     }
   if (lease.returned_at !== null) return { ...noCleanup, state: 'returned' }
   if (lease.state === 'released' && instance?.lease_id === lease.id && instance.wiping_since !== null)
@@ -74,6 +77,19 @@ const cleanupOf = (
   if (left) return { ...noCleanup, state: 'closed', error: left.error }
   if (instance?.state === 'terminated') return { ...noCleanup, state: 'gone', goneAt: isoOrNull(instance.terminated_at) }
   return { ...noCleanup, state: 'preparing' }
+}
+
+/** decisions 6: whatever this database says of what a fork left, the other one has it, and it may be in use there. */
+const whoseCleanup = (
+  lease: LeaseRow,
+  attempts: readonly AttemptRow[],
+  cleanup: CleanupView,
+  own: InstallationRow | undefined,
+): CleanupView => {
+  const leftTo = leftByFork(own, lease.created_at)
+  const isOver = cleanup.state === 'gone' || cleanup.state === 'returned' || attempts.every((one) => one.outcome === 'absent')
+  if (leftTo === null || isOver || isLive(lease.state)) return cleanup
+  return { ...cleanup, state: cleanup.state === 'none' ? 'closed' : cleanup.state, mayBeLeft: null, leftTo }
 }
 
 /** The flat names of leases 2.1: there only while they say something (leases R41). */
@@ -91,9 +107,10 @@ export const leaseView = (
   instance: InstanceRow | undefined,
   attempts: readonly AttemptRow[],
   removal: RemovalRow | undefined,
+  own?: InstallationRow,
 ): LeaseView => {
   const attempt = attempts.find((one) => one.id === instance?.attempt_id) ?? attempts.at(-1)
-  const cleanup = cleanupOf(lease, instance, attempts, removal)
+  const cleanup = whoseCleanup(lease, attempts, cleanupOf(lease, instance, attempts, removal), own)
   const making = lease.state === 'provisioning' ? instance : undefined
   const waiting = removal ?? making
   const waits = waiting === undefined ? null : waitsUntil(waiting)
@@ -136,7 +153,7 @@ export const leaseView = (
   }
 }
 
-/** The views of many leases in four statements, in the order given. */
+/** The views of many leases in at most five statements, in the order given. */
 export const leaseViews = async (session: Session, leases: readonly LeaseRow[]): Promise<LeaseView[]> => {
   const instances = new Map(
     (
@@ -155,8 +172,10 @@ export const leaseViews = async (session: Session, leases: readonly LeaseRow[]):
       )
     ).map((row) => [row.lease_id, row]),
   )
+  // What lives is this installation's: a fork ends all that is not.
+  const own = leases.every((lease) => isLive(lease.state)) ? undefined : await readInstallation(session)
   return leases.map((lease) =>
-    leaseView(lease, instances.get(lease.instance_id), attempts.get(lease.instance_id) ?? [], removals.get(lease.id)),
+    leaseView(lease, instances.get(lease.instance_id), attempts.get(lease.instance_id) ?? [], removals.get(lease.id), own),
   )
 }
 

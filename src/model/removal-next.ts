@@ -46,8 +46,9 @@ export const isContradicted = (one: Pick<RemovalStanding, 'failures' | 'contradi
 
 export const nextStep = (one: RemovalStanding, mode: SweepMode): string => {
   const close = `leasehold removal close ${one.id} --reason R`
-  if (isOverRemoval(one.state)) return 'none'
   // Whatever this database says of it, it may be in use there.
+  if (one.state === 'closed' && one.leftTo !== null) return `nothing here: it is left to installation ${one.leftTo}; do not end it by hand`
+  if (isOverRemoval(one.state)) return 'none'
   if (one.leftTo !== null)
     return `nothing here: installation ${one.leftTo} has it since this database was forked; do not end it by hand. ${close} takes it off this list`
   if (one.missing)

@@ -39,6 +39,8 @@ export interface CleanupView {
   closedBy: string | null
   /** Of one that was closed, by name what nobody has proved gone; empty: nobody knows what. Null: nothing of it is left, or it is not closed. */
   mayBeLeft: string[] | null
+  /** The installation that a fork of this database left it to: nothing of it is to be ended on the word of this one. Null: it is this one's. */
+  leftTo: string | null
 }
 
 export interface LeaseView {

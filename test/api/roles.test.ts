@@ -42,7 +42,7 @@ const matrix: readonly [method: string, path: string, body: object | undefined, 
   ['GET', '/v1/plans', undefined, every],
   ['GET', '/v1/plans/pl_0123456789ab', undefined, every],
   ['POST', '/v1/plans', { backend: 'no-such-backend' }, operators],
-  ['POST', '/v1/plans/pl_0123456789ab/approve', {}, ['approver', 'admin', 'all-approver', 'all-admin']],
+  ['POST', '/v1/plans/pl_0123456789ab/approve', { reason: 'r' }, ['approver', 'admin', 'all-approver', 'all-admin']],
   ['GET', '/v1/removals', undefined, every],
   ['GET', '/v1/removals/rm_0', undefined, every],
   [

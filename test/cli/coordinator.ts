@@ -41,6 +41,7 @@ export const cleanup = (state: CleanupView['state'] = 'none', changes: Partial<C
   claimExpiresAt: null,
   closedBy: null,
   mayBeLeft: null,
+  leftTo: null,
   goneAt: null,
   stuck: false,
   heldBy: null,

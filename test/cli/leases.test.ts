@@ -215,6 +215,61 @@ describe('lease release and stop', () => {
     expect(claims()).toEqual([])
   })
 
+  const id = 'lh_0123456789ab'
+  it('stop says at once who closed the removal and what is left, and is exit 1 (orphans R91)', async () => {
+    const closed = cleanup('closed', { removalID: 'rm_1', closedBy: 'pat', mayBeLeft: ['nic nic-2 in sim-a', 'ip ip-3 in sim-a'] })
+    coordinator.leases.set(id, leaseView({ state: 'failed', endedAt: '2030-01-01T00:00:00.000Z' }))
+    coordinator.override = ({ method }) =>
+      method === 'POST' ? { status: 200, body: { lease: { ...coordinator.leases.get(id), cleanup: closed } } } : null
+    const { status, err } = await box.run(['stop', id])
+    expect(status).toBe(1)
+    expect(err).toContain(
+      'was closed by pat, and nothing tries it any more; end by hand what is still there of nic nic-2 in sim-a, ip ip-3',
+    )
+    expect(err).not.toContain('tried again')
+    // At once: nobody was asked how it is by now.
+    expect(coordinator.calls('GET', /leases/)).toHaveLength(1)
+  })
+
+  it('stop says at once that a try came to where a person is needed, and waits for one that may still succeed (leases R80)', async () => {
+    const failed = (attempts: number) => cleanup('failed', { removalID: 'rm_1', error: 'its group is incomplete', attempts })
+    coordinator.leases.set(id, leaseView({ state: 'released', endedAt: '2030-01-01T00:00:00.000Z', cleanup: failed(1) }))
+    let looks = 0
+    coordinator.override = ({ method }) => {
+      // The failure that it waited with is not the answer; the next one is.
+      const lease = { ...coordinator.leases.get(id), cleanup: method === 'POST' || ++looks < 3 ? failed(1) : failed(2) }
+      return { status: 200, body: { lease } }
+    }
+    const { status, err } = await box.run(['stop', id])
+    expect(status).toBe(7)
+    expect(err).toContain('It waits for a person, and is not tried again by itself: "leasehold removal show rm_1"')
+    expect(looks).toBe(3)
+  })
+
+  it('what a fork left is never said to be gone or still there: list and status name the installation that has it (decisions 6)', async () => {
+    const left = leaseView({
+      id,
+      state: 'failed',
+      endedAt: '2030-01-01T00:00:00.000Z',
+      cleanup: cleanup('closed', { closedBy: 'admin', leftTo: 'other123' }),
+    })
+    coordinator.override = ({ path }) => ({ status: 200, body: path === '/v1/leases' ? { leases: [left] } : { lease: left } })
+    const short = await box.run(['list'])
+    expect(short.err).toContain('1 left to another installation by a fork, not shown (--all)')
+    expect(short.err).not.toContain('gone')
+    for (const args of [
+      ['list', '--all'],
+      ['status', id],
+    ]) {
+      const { out } = await box.run(args)
+      expect(out).toContain('left to installation other123')
+      expect(out).not.toContain('may still be there')
+    }
+    const { status, err } = await box.run(['stop', id])
+    expect(status).toBe(1)
+    expect(err).toContain('is left to installation other123 since this database was forked')
+  })
+
   it('stop of an unknown lease is exit 4, of a claim whose create never arrived it cancels that', async () => {
     expect((await box.run(['stop', 'nobody'])).status).toBe(4)
     const store = openClaims(box.data)

@@ -108,8 +108,17 @@ describe('sweep, orphans, sweeps and explain', () => {
       ['--approve', 'pl_0123456789ab', '--backend', 'local'],
     ])
       expect((await box.run(['sweep', ...flags])).status).toBe(2)
-    expect(await box.run(['approve', 'pl_0123456789ab'])).toMatchObject({ status: 4, err: expect.stringContaining('leasehold plans') })
-    expect((await box.run(['approve', 'pl_01'])).err).toContain('too short')
+    // What it deletes is asked about afterwards.
+    for (const said of [[], ['--reason', ' ']])
+      expect(await box.run(['approve', 'pl_0123456789ab', ...said])).toMatchObject({
+        status: 2,
+        err: expect.stringContaining('--reason TEXT'),
+      })
+    expect(await box.run(['approve', 'pl_0123456789ab', '--reason', 'r'])).toMatchObject({
+      status: 4,
+      err: expect.stringContaining('leasehold plans'),
+    })
+    expect((await box.run(['approve', 'pl_01', '--reason', 'r'])).err).toContain('too short')
     expect((await box.run(['plans', 'nonsense'])).status).toBe(4)
     expect((await box.run(['approve'])).status).toBe(2)
   })

@@ -90,7 +90,7 @@ eachStore('a plan', (open) => {
     await ripe(w, 6)
     const [plan] = await listPlans(w.engine.context, bea, { limit: 10 })
     await addFreeze(w.engine.context, root, { scope: '*', reason: 'a look' })
-    expect((await approvePlan(w.engine.context, bea, plan?.id ?? '', '')).warning).toBe(
+    expect((await approvePlan(w.engine.context, bea, plan?.id ?? '', 'looked through')).warning).toBe(
       '6 of 6 removals can not go on for now: stopped by freeze',
     )
   })
@@ -112,7 +112,8 @@ eachStore('a plan', (open) => {
     await ripe(w, 2)
     const [plan] = await makePlans(w.engine.context, root, {}, forever)
     const id = plan?.id ?? ''
-    const approve = (actor: Actor) => refusal(approvePlan(w.engine.context, actor, id, ''))
+    for (const blank of ['', ' ']) expect(await refusal(approvePlan(w.engine.context, bea, id, blank))).toMatch(/^bad_request: reason/)
+    const approve = (actor: Actor) => refusal(approvePlan(w.engine.context, actor, id, 'looked through'))
     expect(await approve(opal)).toMatch(/^forbidden: this needs the role approver/)
     expect(await approve(ann)).toMatch(/^forbidden/)
     expect(await approve({ ...bea, project: 'elsewhere' })).toMatch(/^not_found/)
@@ -120,7 +121,7 @@ eachStore('a plan', (open) => {
     w.settings.mode = 'delete'
     w.engine.context.fourEyes = true
     expect(await approve(root)).toMatch(/^plan_not_waiting: .*fourEyes/)
-    expect(await refusal(approvePlan(w.engine.context, bea, id.slice(0, 9), ''))).toMatch(/^bad_request: .*too short/)
+    expect(await refusal(approvePlan(w.engine.context, bea, id.slice(0, 9), 'looked through'))).toMatch(/^bad_request: .*too short/)
     expect(standing(w)).toBe(2)
     expect(await approve(bea)).toBe('no refusal')
     expect(await approve(bea)).toMatch(/^plan_not_waiting: .*approved by bea|^plan_not_waiting: .*begun/)
@@ -137,7 +138,7 @@ eachStore('a plan', (open) => {
       w.settings.mode = 'report'
       return undefined
     }
-    await approvePlan(w.engine.context, bea, plan?.id ?? '', '')
+    await approvePlan(w.engine.context, bea, plan?.id ?? '', 'looked through')
     const held = () => w.store.read(({ db }) => db.selectFrom('removals').selectAll().where('held_by', 'is not', null).execute())
     await until(async () => calls > 0 && (await held()).length === 4 - calls, 'the others are held')
     expect((await held()).map((row) => row.held_by)).toEqual(Array.from({ length: 4 - calls }, () => 'mode report'))
@@ -151,7 +152,7 @@ eachStore('a plan', (open) => {
     w.provider.onList = () => [
       { type: 'coverage', coverage: { location: 'here', kind: 'box', state: { kind: 'partial', why: 'page 2 answered 500' }, pages: 1 } },
     ]
-    await approvePlan(w.engine.context, bea, plan?.id ?? '', '')
+    await approvePlan(w.engine.context, bea, plan?.id ?? '', 'looked through')
     await requestSweep(w.engine.context, root, {}, 20_000, forever)
     expect(await getPlan(w.engine.context, bea, plan?.id ?? '')).toMatchObject({ state: 'approved', dropped: [] })
     expect(standing(w)).toBe(2)

@@ -219,9 +219,9 @@ eachStore('a copied or restored database', (_open, database) => {
     for (const [one, state] of [
       [lease, 'closed'],
       [leaving, 'closed'],
-      [kept, 'none'],
+      [kept, 'closed'],
     ] as const)
-      expect(await cleanup(anew, one)).toMatchObject({ state, goneAt: null })
+      expect(await cleanup(anew, one)).toMatchObject({ state, goneAt: null, mayBeLeft: null, leftTo: installation })
     for (const one of [lease, leaving, kept])
       expect(await explainKey(anew.context, root, one.id, new AbortController().signal)).toMatchObject({
         verdict: 'foreign',
@@ -229,10 +229,11 @@ eachStore('a copied or restored database', (_open, database) => {
         heldBack: [{ what: expect.stringContaining(`it belongs to installation ${installation}`) as string }],
         change: expect.stringMatching(/^nothing here/) as string,
       })
-    await expect(releaseLease(anew.context, ann, kept.id, { delete: true })).rejects.toMatchObject({
-      code: 'lease_ended',
-      message: expect.stringContaining(installation) as string,
-    })
+    for (const one of [lease, leaving, kept])
+      await expect(releaseLease(anew.context, ann, one.id, { delete: true })).rejects.toMatchObject({
+        code: 'lease_ended',
+        message: expect.stringContaining(installation) as string,
+      })
     expect(provider.count('remove')).toBe(0)
   })
 

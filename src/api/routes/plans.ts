@@ -76,7 +76,7 @@ export const planRoutes = (app: Api, { context, closing }: Wiring): void => {
       },
     },
     async (request) => ({
-      plan: await approvePlan(context, request.actor, request.params.id, (request.body.reason ?? '').trim()),
+      plan: await approvePlan(context, request.actor, request.params.id, request.body.reason.trim()),
     }),
   )
 }

@@ -45,6 +45,7 @@ export const Cleanup = closed({
     description:
       'Of one that was closed, by name what nobody has proved gone; empty: nobody knows what; null: nothing is left, or it is not closed.',
   }),
+  leftTo: textOrNull({ description: 'The installation that a fork of this database left it to, where it may be in use; null: none did.' }),
 })
 
 export const Lease = component(

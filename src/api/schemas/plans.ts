@@ -15,7 +15,7 @@ export const planQuery = closed({
 })
 export const planId = closed({ id: text({ minLength: 1, description: 'The id, or at least the first 12 characters of its hash.' }) })
 export const approveBody = closed({
-  reason: may(textOrNull({ maxLength: 500, description: 'Why; kept in the audit.' })),
+  reason: text({ minLength: 1, maxLength: 500, description: 'Why; kept in the audit.' }),
 })
 
 export const PlannedRemoval = component(

@@ -9,7 +9,7 @@ import { act, type Cli } from './cli.ts'
 import { createLease } from './create-lease.ts'
 import { usageError } from './errors.ts'
 import { catchInterrupts, Interrupted, signalStatus } from './interrupts.ts'
-import { describeLease, isHistory, leaseColumns } from './lease-text.ts'
+import { describeLease, isHistory, isLeftToOther, leaseColumns } from './lease-text.ts'
 import { getLease } from './leases.ts'
 import { alsoKnownAs, wholeNumber, wholeSeconds, withConnection, withJson } from './options.ts'
 import { emptyText, reportQuery, sayUnknown, unknownColumn, withReportFilters } from './report-options.ts'
@@ -74,6 +74,12 @@ export const defineList = (command: Command, cli: Cli): void => {
     const leases = await read({ ...filter, limit: flags['limit'] as number | undefined })
     const shown = fresh(leases)
     const hidden = leases.length - shown.length
+    const ended = leases.filter((lease) => !shown.includes(lease))
+    const others = ended.filter(isLeftToOther).length
+    const notShown = [
+      ...(hidden > others ? [`${hidden - others} ended and gone`] : []),
+      ...(others > 0 ? [`${others} left to another installation by a fork`] : []),
+    ]
     cli.list(
       flags,
       shown,
@@ -87,7 +93,7 @@ export const defineList = (command: Command, cli: Cli): void => {
       ),
     )
     sayUnknown(cli, shown)
-    if (hidden > 0) cli.say(`${hidden} ended and gone, not shown (--all)`)
+    if (hidden > 0) cli.say(`${notShown.join(', ')}, not shown (--all)`)
     await settleAll(keepClaims(cli, session), leases)
   })
 }

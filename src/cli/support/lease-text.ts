@@ -11,7 +11,8 @@ export const hasEnded = (lease: LeaseView): boolean => terminal.has(lease.state)
 
 /** What is still owed of an ended lease's resource, or what goes on with it. */
 const cleanupText = (lease: LeaseView): string => {
-  const { state, stuck, heldBy, closedBy, mayBeLeft } = lease.cleanup
+  const { state, stuck, heldBy, closedBy, mayBeLeft, leftTo } = lease.cleanup
+  if (leftTo !== null) return `left to installation ${leftTo}`
   if (mayBeLeft !== null)
     return `closed by ${closedBy ?? 'somebody'}, ${mayBeLeft.length === 0 ? 'something' : mayBeLeft.join(', ')} may still be there`
   if (lease.retainedAt !== null && state === 'none') return 'retained'
@@ -21,10 +22,14 @@ const cleanupText = (lease: LeaseView): string => {
   return `${state}${stuck ? ' (stuck)' : ''}${heldBy === null ? '' : ` (by ${heldBy})`}`
 }
 
-/** Nothing of it is left to look after: ended, and its resource is gone or there never was one. */
+/** A fork gave it to another installation: it is none of this one's, and it is not gone. */
+export const isLeftToOther = (lease: LeaseView): boolean => lease.cleanup.leftTo !== null
+
+/** Nothing of it is left to look after here: ended, and its resource is gone, there never was one, or it is another installation's. */
 export const isHistory = (lease: LeaseView): boolean =>
   hasEnded(lease) &&
-  (lease.cleanup.state === 'gone' ||
+  (isLeftToOther(lease) ||
+    lease.cleanup.state === 'gone' ||
     lease.cleanup.state === 'returned' ||
     (lease.cleanup.state === 'closed' && lease.cleanup.mayBeLeft === null) ||
     (lease.cleanup.state === 'none' && lease.retainedAt === null && lease.cloudID === null && !lease.provisioningResourceMayExist))

@@ -47,24 +47,36 @@ export interface RemovalWait {
   final: boolean
   /** A hold or a freeze stops the removal: waiting longer proves nothing. */
   held: boolean
+  /** Nobody tries it any more: a person closed it, it waits for one, or it is another installation's. Waiting longer proves nothing either. */
+  over: boolean
 }
+
+/** Who closes for `system` goes on with another removal. */
+const isClosed = ({ cleanup }: LeaseView): boolean => cleanup.state === 'closed' && cleanup.closedBy !== 'system'
+
+/** @param tries how often it had failed when it was asked for: that failure is not the answer to this order */
+const waitsForPerson = ({ cleanup }: LeaseView, tries: number): boolean =>
+  cleanup.state === 'failed' && cleanup.retryAt === null && cleanup.attempts > tries
 
 /** What held a removal back and was just lifted shows until the coordinator has looked at it again. */
 const heldAfterMs = 1000
 
-/** Polls until the removal is final or held, `limitMs` have passed, or the signal ends the wait; tolerates a coordinator that restarts. */
+/** Polls until the removal is final, held, or over, `limitMs` have passed, or the signal ends the wait; tolerates a coordinator that restarts. */
 export const waitForRemoval = async (client: Client, lease: LeaseView, limitMs: number, signal?: AbortSignal): Promise<RemovalWait> => {
   const start = performance.now()
   const deadline = start + limitMs
   let latest = lease
+  let tries = lease.cleanup.attempts
   for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 1.5, 1000)) {
-    if (await removalIsFinal(client, latest)) return { lease: latest, final: true, held: false }
+    if (await removalIsFinal(client, latest)) return { lease: latest, final: true, held: false, over: false }
+    tries = Math.min(tries, latest.cleanup.attempts)
+    if (isClosed(latest) || waitsForPerson(latest, tries)) return { lease: latest, final: false, held: false, over: true }
     const held = latest.cleanup.state === 'held'
-    if (held && performance.now() - start >= heldAfterMs) return { lease: latest, final: false, held }
+    if (held && performance.now() - start >= heldAfterMs) return { lease: latest, final: false, held, over: false }
     const left = deadline - performance.now()
-    if (left <= 0 || signal?.aborted) return { lease: latest, final: false, held }
+    if (left <= 0 || signal?.aborted) return { lease: latest, final: false, held, over: false }
     await sleep(Math.min(pauseMs, left), undefined, signal ? { signal } : {}).catch(() => {})
-    if (signal?.aborted) return { lease: latest, final: false, held }
+    if (signal?.aborted) return { lease: latest, final: false, held, over: false }
     try {
       latest = await getLease(client, lease.id)
     } catch (error) {

@@ -50,7 +50,7 @@ export const releaseAfterRun = async ({ cli, session, keeper, lease, interrupts,
       if (!quiet) cli.say(`lease ${lease.id} is released; its removal goes on`)
       return
     }
-    const { lease: latest, final, held } = await waitForRemoval(session.client, released, proofMs, signal)
+    const { lease: latest, final, held, over } = await waitForRemoval(session.client, released, proofMs, signal)
     if (final) {
       await keeper.settle(latest)
       return
@@ -58,6 +58,12 @@ export const releaseAfterRun = async ({ cli, session, keeper, lease, interrupts,
     if (held) {
       cli.warn(
         `lease ${lease.id} is released, its box is held back by ${latest.cleanup.heldBy ?? 'someone'}: it is removed once that is lifted ("leasehold hold list", "leasehold freeze --list", "leasehold installation")`,
+      )
+      return
+    }
+    if (over) {
+      cli.warn(
+        `lease ${lease.id} is released, and its removal is not tried any more${latest.cleanup.error === null ? '' : `: ${latest.cleanup.error}`}. Look with "leasehold removal show ${latest.cleanup.removalID ?? ''}"`,
       )
       return
     }

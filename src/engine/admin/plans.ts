@@ -141,6 +141,7 @@ const stoppedText = async (context: EngineContext, row: PlanRow): Promise<string
  */
 export const approvePlan = async (context: EngineContext, actor: Actor, key: string, reason: string): Promise<PlanView> => {
   requireApprover(actor)
+  if (reason.trim() === '') throw new LeaseholdError('bad_request', 'reason: say why, for those who ask what was deleted afterwards')
   const { id } = await context.store.read((session) => resolvePlan(session, actor, key))
   const approved = await context.store.write(async (tx) => {
     const row = await lockPlan(tx, id)
@@ -153,8 +154,7 @@ export const approvePlan = async (context: EngineContext, actor: Actor, key: str
       .where('id', '=', id)
       .execute()
     const removals = entriesOf(row)
-    const said = reason === '' ? 'no reason given' : reason
-    const payload = { removals: removals.length, reason: said }
+    const payload = { removals: removals.length, reason }
     await appendEvents(tx, [event(tx, 'plan.approved', payload, { project: row.project, actor: actor.name, targets: planTargets(row) })])
     await auditOperator(
       tx,

@@ -65,10 +65,13 @@ export interface ReleaseInput {
   expectedProvider?: string
 }
 
-/** A fork left it to another installation: a removal of it would be held for ever, so none is opened (decisions 6). */
+/** A fork left it to another installation: a removal of it would be held for ever, so none is opened, and no order of one is taken (decisions 6). */
 const requireOwn = async (tx: Tx, lease: LeaseRow): Promise<void> => {
   const to = leftByFork(await readInstallation(tx), lease.created_at)
   if (to === null) return
+  const [view] = await leaseViews(tx, [lease])
+  // What was proved gone before the fork is gone.
+  if (!isLive(lease.state) && view?.cleanup.leftTo === null) return
   throw new LeaseholdError(
     'lease_ended',
     `${lease.id} belongs to installation ${to} since this database was forked: release it at the coordinator of that one`,
@@ -97,10 +100,11 @@ const release = async (
       throw new LeaseholdError(decision.code, `${lease.id}: ${decision.message}`)
     case 'unchanged':
       // Asked for again in as many words: a removal that waits for its next try, or for a person, is tried now.
-      if (open && remove === true) {
+      if (remove === true) {
         await requireOwn(tx, lease)
-        await tryNow(tx, open)
-      } else if (remove === true) await stopReturn(tx, lease, actor.name)
+        if (open) await tryNow(tx, open)
+        else await stopReturn(tx, lease, actor.name)
+      }
       return
     case 'return':
       await change(tx, lease, { state: 'released', released_at: tx.now, ended_at: tx.now, due_at: null })
@@ -143,7 +147,7 @@ const wakeAll = (context: EngineContext, leaseId: string): void => {
 
 /**
  * leases R30-R33. Safe to repeat; a lease that has ended is answered as it is.
- * @throws LeaseholdError not_found, forbidden, provider_mismatch, cleanup_in_progress
+ * @throws LeaseholdError not_found, forbidden, provider_mismatch, cleanup_in_progress, lease_ended for what a fork left to another installation
  */
 export const releaseLease = async (context: EngineContext, actor: Actor, key: string, input: ReleaseInput): Promise<LeaseView> => {
   const now = await context.store.now()
