@@ -39,8 +39,8 @@ const carry = (stream: Duplex, tty: boolean, begun: () => Promise<void>): Promis
         .catch(() => undefined)
         .then(() => stream.end())
     }
-    process.stdin.on('error', endInput)
-    process.stdin.on('end', endInput)
+    // Of a terminal the Engine would take the end of its input for the end of everything.
+    for (const end of ['error', 'end'] as const) process.stdin.on(end, tty ? () => undefined : endInput)
     process.stdin.pipe(stream, { end: false })
     // Whoever read the output has gone: the command is to learn of it.
     for (const out of [process.stdout, process.stderr]) out.on('error', () => stream.destroy())
