@@ -13,7 +13,7 @@ import type { Observed, Seen, SeenNetwork, SeenObject } from '../../src/model/pr
 import type { ReleaseObjects } from '../../src/model/prune/swarm/types.ts'
 import { folderTree } from '../../src/prune/folder-tree.ts'
 import { renderRelease } from '../../src/prune/render-release.ts'
-import { parsed } from '../support/releases.ts'
+import { parsed, rendered } from '../support/releases.ts'
 import { serviceOr } from '../support/services/skip.ts'
 import { startSwarm, swarmAvailable, type Swarm } from '../support/services/swarm.ts'
 
@@ -76,8 +76,8 @@ serviceOr(
     swarm = await startSwarm()
     await swarm.docker(['network', 'create', '-d', 'overlay', 'foreign-net'])
     await swarm.docker(['secret', 'create', 'known-secret', '-'], 'x')
-  }, 120_000)
-  afterAll(async () => await swarm?.stop(), 60_000)
+  }, 180_000)
+  afterAll(async () => await swarm?.stop(), 180_000)
 
   const render = async (name: string, files: string[], from = folder): Promise<ReleaseObjects> => {
     const releaseFile = parsed('releases: []')
@@ -143,7 +143,7 @@ serviceOr(
   it('converts services, networks, configs, secrets and volumes as it does, object by object (decisions rule 10)', async () => {
     await swarm.docker(['stack', 'deploy', '--resolve-image', 'never', '-c', join(folder, 'docker-compose.yml'), 'app'])
     await compare('app', await render('app', ['docker-compose.yml']))
-  }, 60_000)
+  }, 180_000)
 
   it('sees no difference to what it made, and sees each change', async () => {
     const observed = await observe()
@@ -182,7 +182,35 @@ serviceOr(
         if (path !== 'Labels.leasehold.uid') expect([path, entry?.action]).toEqual([path, 'update'])
       }
     }
-  }, 60_000)
+  }, 180_000)
+
+  it('gives objects that the Engine takes, stamp and all, and that no plan wants to change afterwards', async () => {
+    const jobs =
+      'services:\n  once: {image: x, deploy: {mode: replicated-job, replicas: 2}}\n  each: {image: x, deploy: {mode: global-job}}\n  plain: {image: x}\n'
+    const text = readFileSync(join(folder, 'docker-compose.yml'), 'utf8')
+      .replace(/published: 8443/, 'published: 9443')
+      .replace('8080:80', '9080:80')
+    const own = text
+      .replace('own_back', 'own_stamped')
+      .replace('tmpl-1', 'tmpl-2')
+      .replace('9000-9001', '9100-9101')
+      .replace('10.77.', '10.78.')
+    const files = { 'c.txt': 'c', 's.txt': 's', 'e.env': 'A=1' }
+    for (const [name, compose] of [
+      ['jobs', jobs],
+      ['stamped', own],
+    ] as const) {
+      const uid = `uid-of-${name}`
+      const { objects } = await rendered([compose], { name, files, stamp: { uid } })
+      const before = planRelease(objects, await observe(), uid)
+      expect(new Set(before.entries.map((one) => one.action))).toEqual(new Set(['create']))
+      await apply(swarm, objects, await observe())
+      const after = planRelease(objects, await observe(), uid)
+      expect(after.entries.map((one) => [one.name, one.action, one.changes])).toEqual(
+        before.entries.map((one) => [one.name, 'unchanged', []]),
+      )
+    }
+  }, 180_000)
 
   it('merges several files as it does', async () => {
     // Without what its versions merge differently.
@@ -198,8 +226,29 @@ serviceOr(
     } finally {
       rmSync(scratch, { recursive: true, force: true })
     }
-  }, 90_000)
+  }, 180_000)
 })
+
+/** Creates all of it, as an apply will: names become ids. */
+const apply = async (swarm: Swarm, objects: ReleaseObjects, observed: Observed): Promise<void> => {
+  const ids = new Map<string, string>()
+  for (const kind of ['configs', 'secrets'] as const) {
+    const seen = observed[kind]
+    for (const one of seen.ok ? seen.list : []) ids.set(`${kind} ${nameOf(one)}`, one.ID)
+    for (const one of objects[kind]) {
+      const id = await swarm.create(`/${kind}/create`, { ...one, Data: Buffer.from(one.Data.reveal()).toString('base64') })
+      ids.set(`${kind} ${one.Name}`, id)
+    }
+  }
+  for (const one of objects.networks) await swarm.create('/networks/create', { ...one, CheckDuplicate: true })
+  for (const one of objects.services) {
+    const container = one.TaskTemplate.ContainerSpec
+    const Secrets = container.Secrets?.map((ref) => ({ ...ref, SecretID: ids.get(`secrets ${ref.SecretName}`) }))
+    const Configs = container.Configs?.map((ref) => ({ ...ref, ConfigID: ids.get(`configs ${ref.ConfigName}`) }))
+    const TaskTemplate = { ...one.TaskTemplate, ContainerSpec: { ...container, Secrets, Configs } }
+    await swarm.create('/services/create', { ...one, TaskTemplate })
+  }
+}
 
 /** Sets the leaf at a path of `leaves` to something else; names of labels have dots of their own. */
 const set = (value: unknown, path: string): boolean => {
@@ -216,7 +265,7 @@ const set = (value: unknown, path: string): boolean => {
 }
 
 const gone = async (swarm: Swarm): Promise<void> => {
-  const deadline = performance.now() + 45_000
+  const deadline = performance.now() + 120_000
   const left = async (): Promise<number> => {
     const filters = encodeURIComponent(JSON.stringify({ label: ['com.docker.stack.namespace=app'] }))
     const [tasks, networks] = await Promise.all([swarm.get(`/tasks?filters=${filters}`), swarm.get(`/networks?filters=${filters}`)])

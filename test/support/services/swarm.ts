@@ -14,6 +14,8 @@ export interface Swarm {
   socket: string
   docker: (args: readonly string[], input?: string) => Promise<string>
   get: (path: string) => Promise<unknown>
+  /** The id of what was made. */
+  create: (path: string, body: unknown) => Promise<string>
   stop: () => Promise<void>
 }
 
@@ -37,7 +39,7 @@ export const startSwarm = async (nodes = 1): Promise<Swarm> => {
     rmSync(root, { recursive: true, force: true })
   }
   try {
-    await run('bash', [join(lab, 'swarm-up.sh'), String(nodes)], { env: environment, timeout: 90_000 })
+    await run('bash', [join(lab, 'swarm-up.sh'), String(nodes)], { env: environment, timeout: 150_000 })
   } catch (error) {
     await stop()
     throw error
@@ -48,17 +50,23 @@ export const startSwarm = async (nodes = 1): Promise<Swarm> => {
     child.child.stdin?.end(input ?? '')
     return (await child).stdout
   }
-  return { socket, docker, get: (path) => getJson(socket, path), stop }
+  return { socket, docker, get: (path) => callJson(socket, 'GET', path), create: (path, body) => create(socket, path, body), stop }
 }
 
-const getJson = (socketPath: string, path: string): Promise<unknown> =>
+const create = async (socket: string, path: string, body: unknown): Promise<string> => {
+  const made = (await callJson(socket, 'POST', path, body)) as { ID?: string; Id?: string }
+  return made.ID ?? made.Id ?? ''
+}
+
+const callJson = (socketPath: string, method: string, path: string, body?: unknown): Promise<unknown> =>
   new Promise((resolve, reject) => {
-    const call = request({ socketPath, path: `/v1.41${path}` }, (answer) => {
+    const headers = { 'content-type': 'application/json' }
+    const call = request({ socketPath, method, path: `/v1.41${path}`, headers }, (answer) => {
       let text = ''
       answer.setEncoding('utf8').on('data', (part: string) => void (text += part))
       answer.on('end', () =>
-        answer.statusCode === 200 ? resolve(JSON.parse(text)) : reject(new Error(`${path}: ${answer.statusCode} ${text}`)),
+        (answer.statusCode ?? 500) < 300 ? resolve(JSON.parse(text)) : reject(new Error(`${path}: ${answer.statusCode} ${text}`)),
       )
     })
-    call.on('error', reject).end()
+    call.on('error', reject).end(body === undefined ? undefined : JSON.stringify(body))
   })
