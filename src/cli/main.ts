@@ -65,6 +65,7 @@ const entries: readonly Entry[] = [
     group: operating,
     load: () => import('./removal.ts'),
   },
+  { name: 'prune', summary: 'check applications that are declared in files', group: operating, load: () => import('./prune.ts') },
   { name: 'simulate', summary: 'play with the cloud of the provider "simulated"', group: operating, load: () => import('./simulate.ts') },
   { name: 'serve', summary: 'run the coordinator', group: operating, load: () => import('./serve-command.ts') },
   { name: 'doctor', summary: 'check this machine, the coordinator and its providers', group: operating, load: () => import('./doctor.ts') },
