@@ -54,7 +54,7 @@ export const leftOf = (
 /** Where it is and what it is called, for people; what could not be read to the end says so. */
 export const leftTexts = (...args: Parameters<typeof leftOf>): string[] => {
   const unknown = args[0].state === 'gone' ? null : (stoppedOf(args[0])?.seen?.unknown ?? null)
-  return [...leftOf(...args).map(leftText), ...(unknown === null ? [] : [`not known what else: ${unknown}`])]
+  return [...leftOf(...args).map(leftText), ...(unknown === null ? [] : [`and perhaps more (${unknown})`])]
 }
 
 /** For people. */
