@@ -6,7 +6,7 @@ import type { ClaimsBody } from '../../model/prune/records.ts'
 import { RecordTooLargeError, encode } from './envelope.ts'
 import { foldedLabels } from './labels.ts'
 import type { FoldedRecord, ReleaseRecords, RevisionRecord } from './read.ts'
-import { type RecordsContext, type Write, createRecord, refused, relabelRecord, removeRecord } from './write.ts'
+import { type RecordsContext, type Write, createRecord, ownKey, refused, relabelRecord, removeRecord } from './write.ts'
 
 /** Before a revision goes, what it claims is in `leasehold.claims.<uid>`, and that was read back. */
 export const foldRevision = async (
@@ -34,7 +34,7 @@ export const writeFolded = async (
         : await relabelRecord(context, folded, labels)
     if (written.kind !== 'done') return written
     const { id, version, spec } = written.value
-    return { kind: 'done', value: { configId: id, name, version: version ?? 0, data: spec.Data ?? '', body, claims } }
+    return { kind: 'done', value: { configId: id, name, version: version ?? 0, data: spec.Data ?? '', body, claims, key: ownKey(context) } }
   } catch (error) {
     // Too many to fold: the revision stays, and its proof with it.
     if (error instanceof RecordTooLargeError) return refused(error.message)

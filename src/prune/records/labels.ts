@@ -106,10 +106,9 @@ export const foldedLabels = (body: ClaimsBody, folded: readonly HeldClaim[], sig
 }
 
 /** @throws PoisonError */
-export const readFolded = (body: ClaimsBody, labels: Labels, keys: Keys): HeldClaim[] => {
+export const readFolded = (body: ClaimsBody, labels: Labels, keys: Keys): { claims: HeldClaim[]; key: KnownKey } => {
   const text = labels[label.folded]
   const folded = parseFolded(json(text))
   if (text === undefined || folded === null) throw bad('its labels are not those of folded claims')
-  signedBy(labels, foldedText(body, text), keys)
-  return folded
+  return { claims: folded, key: signedBy(labels, foldedText(body, text), keys) }
 }

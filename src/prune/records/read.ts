@@ -38,6 +38,7 @@ export interface RevisionRecord extends Placed, RevisionLabels {
 export interface FoldedRecord extends Placed {
   body: ClaimsBody
   claims: HeldClaim[]
+  key: KnownKey
 }
 
 export type DoubtCode = 'unreadable-record' | 'missing-head' | 'missing-revision' | 'same-name' | 'handover' | 'foreign-key'
@@ -136,7 +137,7 @@ const readOne = (
   } else {
     const opened = openAt(config, 'claims', uid, clusterId)
     verifyOpened('claims', opened, keys)
-    found.folded.set(uid, { ...placed(config), body: opened.body, claims: readFolded(opened.body, config.labels, keys) })
+    found.folded.set(uid, { ...placed(config), body: opened.body, ...readFolded(opened.body, config.labels, keys) })
   }
 }
 
@@ -203,7 +204,7 @@ const releasesOf = (found: Found, poison: readonly Poison[]): ReleaseRecords[] =
 }
 
 const doubtsOf = (read: Omit<ReleaseRecords, 'doubts'>, poison: readonly Poison[]): Doubt[] => {
-  const { uid, head, revisions, stamp } = read
+  const { uid, head, revisions, folded, stamp } = read
   const doubts: Doubt[] = poison.filter((one) => one.uid === uid).map((one) => ({ code: 'unreadable-record', why: one.why }))
   const blame = (code: DoubtCode, why: string): void => void doubts.push({ code, why })
   if (head === null) blame('missing-head', `the release ${read.release} has records and no head`)
@@ -214,7 +215,7 @@ const doubtsOf = (read: Omit<ReleaseRecords, 'doubts'>, poison: readonly Poison[
     if (stamp !== undefined && stamp !== head.state.stamp)
       blame('handover', `the head of ${read.release} says ${head.state.stamp}, its newest revision ${stamp}`)
   }
-  const foreign = [head, ...revisions].find((one) => one?.key.standing === 'registered')
+  const foreign = [head, folded, ...revisions].find((one) => one?.key.standing === 'registered')
   if (foreign) blame('foreign-key', `the controller ${foreign.key.controllerId} signed records of ${read.release}, and its key is not ours`)
   return doubts
 }

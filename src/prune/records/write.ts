@@ -21,6 +21,12 @@ export interface RecordsContext {
   signal: AbortSignal
 }
 
+export const ownKey = ({ signer, controllerId }: RecordsContext): KnownKey => ({
+  publicKey: signer.publicKey,
+  controllerId,
+  standing: 'own',
+})
+
 export type WriteFailure =
   /** Somebody else changed it meanwhile, or the lease is lost: nothing was written by us. */
   | { kind: 'lost'; why: string }

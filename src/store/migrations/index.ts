@@ -15,6 +15,7 @@ import { continued } from './0010-continued.ts'
 import { budgets } from './0011-budgets.ts'
 import { retention } from './0012-retention.ts'
 import { fleets } from './0013-fleets.ts'
+import { controllers } from './0016-controllers.ts'
 
 export interface Migration {
   number: number
@@ -37,4 +38,5 @@ export const migrations: readonly Migration[] = [
   budgets,
   retention,
   fleets,
+  controllers,
 ]
