@@ -44,7 +44,7 @@ export interface SwarmTask {
 }
 
 export interface Swarm {
-  info(context: CallContext): Promise<InfoOutcome>
+  info: (context: CallContext) => Promise<InfoOutcome>
   configs: ChangingObjects<FileSpec>
   secrets: ChangingObjects<FileSpec>
   services: ChangingObjects<NamedSpec>

@@ -25,7 +25,7 @@ export interface ControllerOptions {
   /** Of this process alone, random. */
   nonce: string
   /** ms of a clock that only goes forward; never the store's, never the wall's (I4). */
-  monotonic(): number
+  monotonic: () => number
   ttlMs?: number
   signal: AbortSignal
 }

@@ -75,7 +75,7 @@ describe('the lease of a controller id', () => {
         }),
         { numRuns: 2000 },
       )
-    }).toThrow()
+    }).toThrow('Property failed')
   })
 
   it('begins its patience anew with every version that it sees, and with a config that was made anew', () => {

@@ -61,7 +61,7 @@ describe('an owner id', () => {
     'is never made for the controller id %j (prune R3, R13)',
     (id) => {
       expect(controllerIdProblem(id)).not.toBeNull()
-      expect(() => ownerId(id, 'edge')).toThrow()
+      expect(() => ownerId(id, 'edge')).toThrow('controller id')
     },
   )
 
@@ -71,13 +71,13 @@ describe('an owner id', () => {
   })
 
   it.each(['', 'Edge', '-edge', 'edge/x', 'ed ge', 'edge:x', '.e'])('is never made for the application %j (prune R3)', (application) => {
-    expect(() => ownerId('prod', application)).toThrow()
+    expect(() => ownerId('prod', application)).toThrow('is no name of an application')
   })
 
   it('with a colon is refused before anything is written (prune R3)', () => {
     expect(ownerProblem('cd/prod/ed:ge')).not.toBeNull()
     expect(ownerProblem('cd/prod/edge')).toBeNull()
-    expect(() => stampOf('cd/prod/ed:ge', 'web')).toThrow()
+    expect(() => stampOf('cd/prod/ed:ge', 'web')).toThrow('has a : in it')
   })
 
   it('of a controller whose name a Swarm would not take as a config is refused before any change (prune R79)', () => {

@@ -226,7 +226,7 @@ describe('a clone with the same key', () => {
   /** Copied while the original has the lease. */
   const pair = async () => {
     const fake = new FakeSwarm()
-    const database = await sqliteDatabase()
+    const database = sqliteDatabase()
     const store = await database.open()
     const originalClock = { ms: 0 }
     const cloneClock = { ms: 1_000_000_000 }
