@@ -12,7 +12,17 @@ import type { FileSpec, SwarmObject } from '../../providers/swarm/index.ts'
 import { RecordTooLargeError, encode } from './envelope.ts'
 import { headLabels, revisionLabels } from './labels.ts'
 import { type HeadRecord, type ReleaseRecords, type RevisionRecord, claimsOf } from './read.ts'
-import { type RecordsContext, type Write, type WriteFailure, createRecord, lost, ownKey, refused, relabelRecord, removeRecord } from './write.ts'
+import {
+  type RecordsContext,
+  type Write,
+  type WriteFailure,
+  createRecord,
+  lost,
+  ownKey,
+  refused,
+  relabelRecord,
+  removeRecord,
+} from './write.ts'
 
 const placedAt = ({ id, name, version, spec }: SwarmObject<FileSpec>) => ({
   configId: id,
