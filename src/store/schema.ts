@@ -6,6 +6,7 @@ import type { Generated } from 'kysely'
 import type { InstanceState, LeaseState, RemovalState, Role } from '../model/wire.ts'
 import type { BudgetsTable, CellsTable, CircuitsTable, CleanupsTable, FindingsTable, PlansTable, SweepsTable } from './schema-sweeps.ts'
 import type { CompactedTable, FleetsTable } from './schema-fleets.ts'
+import type { ControllerKeysTable, ControllerLeasesTable } from './schema-prune.ts'
 import type { StopCode } from '../model/stop.ts'
 import type { AuditKind } from '../model/wire-audit.ts'
 import type { AttemptId, InstallationId, InstanceId, LeaseId, Ref, RemovalId, ScopeId } from '../model/ids.ts'
@@ -365,6 +366,8 @@ export interface Schema {
   tokens: TokensTable
   backends: BackendsTable
   scopes: ScopesTable
+  controller_keys: ControllerKeysTable
+  controller_leases: ControllerLeasesTable
   fleets: FleetsTable
   instances: InstancesTable
   leases: LeasesTable

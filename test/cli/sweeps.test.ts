@@ -93,7 +93,9 @@ describe('sweep, orphans, sweeps and explain', () => {
       `removal ${id} is closed; nothing is proved by that\nit leaves behind: ${left}, and perhaps more (${lease.cloudID} could not be read: HTTP 500)\n`,
     )
     // Closed is not gone: its lease stays in the list until somebody proves it.
-    expect((await box.run(['list'])).out).toMatch(new RegExp(`^${lease.id} .*closed by \\S+, ${left}, and perhaps more \\(.*\\) may still be there`, 'm'))
+    expect((await box.run(['list'])).out).toMatch(
+      new RegExp(`^${lease.id} .*closed by \\S+, ${left}, and perhaps more \\(.*\\) may still be there`, 'm'),
+    )
     expect(await json<RemovalView>('removal', 'show', id)).toMatchObject({ state: 'closed', closedReason: 'ended by hand' })
     expect((await box.run(['removal', 'show', 'rm_none'])).status).toBe(4)
     bench.provider.onRead = undefined

@@ -16,6 +16,7 @@ import { budgets } from './0011-budgets.ts'
 import { retention } from './0012-retention.ts'
 import { fleets } from './0013-fleets.ts'
 import { speed } from './0014-speed.ts'
+import { controllers } from './0015-controllers.ts'
 
 export interface Migration {
   number: number
@@ -41,4 +42,5 @@ export const migrations: readonly Migration[] = [
   retention,
   fleets,
   speed,
+  controllers,
 ]
