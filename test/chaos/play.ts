@@ -12,6 +12,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AuditVerificationView } from '../../src/model/wire-audit.ts'
+import type { RemovalView } from '../../src/model/wire-removals.ts'
 import { openCloud } from '../../src/providers/simulated/cloud.ts'
 import { defaultPath } from '../../src/providers/simulated/config.ts'
 import { chanceOf } from '../simulation/engine/random.ts'
@@ -112,9 +113,24 @@ const verifyAudit = async (cluster: Cluster): Promise<string[]> => {
   }
 }
 
+/**
+ * Who died between a provider's answer and its record, in a group of several, leaves a member that nothing explains: by design that waits for a person (leases
+ * R80, R91), who here is sure of it.
+ */
+const answerForAbsences = async (cluster: Cluster): Promise<void> => {
+  const [replica, token] = [cluster.replicas[0] as Replica, cluster.token()]
+  const { body } = await request<{ removals?: RemovalView[] }>(replica, token, 'GET', '/v1/removals?limit=500')
+  for (const { id, fingerprint, missing } of body.removals ?? [])
+    if (missing.length > 0)
+      await request(replica, token, 'POST', `/v1/removals/${id}/acknowledge-absence`, { fingerprint, reason: 'its call was cut off' })
+}
+
 const settle = async (cluster: Cluster, deadlineMs: number): Promise<void> => {
   const end = performance.now() + deadlineMs
-  while ((await countMoving(cluster.postgres.url)) !== null && performance.now() < end) await sleep(250)
+  for (let looks = 1; (await countMoving(cluster.postgres.url)) !== null && performance.now() < end; looks++) {
+    if (looks % 20 === 0) await answerForAbsences(cluster)
+    await sleep(250)
+  }
 }
 
 /** Made here, so that its time is right whichever replica is the first to come. */
