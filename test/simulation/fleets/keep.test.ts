@@ -9,7 +9,7 @@ eachStore('a box of a fleet whose record has ended by mistake', (open) => {
   const cases = openCases()
   afterEach(() => cases.close())
 
-  it.each([{ keep: true }, { labels: { keep: 'true' } }])(
+  it.each([{ keep: true }, { labels: { 'do-not-delete': 'true' } }])(
     'is protected from what sweeps find by %j of its lease, and without it is not (decisions 4)',
     async (input) => {
       const one = await cases.open(await open())
