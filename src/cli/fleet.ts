@@ -1,5 +1,6 @@
 /** `leasehold fleet create|list|scale|delete`: boxes that are kept ready. */
 import { InvalidArgumentError, type Command } from 'commander'
+import { counted } from '../lib/counted.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { largestFleet } from '../model/fleet.ts'
 import type { FleetView } from '../model/wire.ts'
@@ -47,7 +48,8 @@ const defineCreate = (command: Command, cli: Cli): void => {
     cli.show(
       flags,
       fleet,
-      () => `fleet ${fleet.name} of project ${fleet.project} is made: ${fleet.size} boxes are kept ready on ${fleet.backend}\n`,
+      () =>
+        `fleet ${fleet.name} of project ${fleet.project} is made: ${counted(fleet.size, 'box is', 'boxes are')} kept ready on ${fleet.backend}\n`,
     )
   })
 }
@@ -134,6 +136,6 @@ const defineDelete = (command: Command, cli: Cli): void => {
     ).body
     const left = fleet.ready + fleet.coming + fleet.ending
     const held = fleet.taken === 0 ? '' : `; ${fleet.taken} go when their leases end`
-    cli.show(flags, fleet, () => `fleet ${fleet.name} is deleted, ${left} boxes are taken back${held}\n`)
+    cli.show(flags, fleet, () => `fleet ${fleet.name} is deleted, ${counted(left, 'box is', 'boxes are')} taken back${held}\n`)
   })
 }

@@ -61,7 +61,9 @@ const defineCreate = (command: Command, cli: Cli): void => {
       ...(project === undefined ? {} : { project }),
       ...(flags['expires'] === undefined ? {} : { expiresInSeconds: flags['expires'] }),
     }
-    const { token, secret } = (await client.call<{ token: TokenView; secret: string }>('POST', '/v1/tokens', { body })).body
+    const made = await client.call<{ token: TokenView; secret: string; warnings?: string[] }>('POST', '/v1/tokens', { body })
+    const { token, secret, warnings } = made.body
+    for (const warning of warnings ?? []) cli.warn(warning)
     cli.show(flags, { ...token, secret }, () => `${secret}\n`)
     if (!flags.json)
       cli.say(`token ${token.name} (${token.id}), role ${token.role}, ${token.project ?? 'every project'}; its secret is not shown again`)

@@ -147,6 +147,7 @@ describe('/openapi.json', () => {
       '/v1/installation/fork',
       '/v1/installation/keys',
       '/v1/leases/{id}/cancel-create',
+      '/v1/plans/{id}/approve',
       '/v1/projects',
       '/v1/removals/{id}/acknowledge-absence',
       '/v1/removals/{id}/close',

@@ -32,7 +32,7 @@ describe('fleet', () => {
 
   it('is made, listed, taken from, scaled, paused, explained and deleted', async () => {
     const made = await box.run(['fleet', 'create', 'ci', '--size', '1', '--ttl', '1h', '--label', 'team=web'])
-    expect(made).toMatchObject({ status: 0, out: 'fleet ci of project default is made: 1 boxes are kept ready on local\n' })
+    expect(made).toMatchObject({ status: 0, out: 'fleet ci of project default is made: 1 box is kept ready on local\n' })
     expect(await fleetWhen((fleet) => fleet.ready === 1)).toMatchObject({
       state: 'running',
       size: 1,

@@ -1,10 +1,11 @@
 /** What of a fleet has ended stays so, whoever was looking at it just then (I9). */
 import { expect, it } from 'vitest'
 import { scaleFleet } from '../../src/engine/admin/index.ts'
+import { createLease, releaseLease } from '../../src/engine/leases/index.ts'
 import { fleetOf, fleetWhen, instancesOf } from '../support/fleets.ts'
-import { root } from '../support/engine.ts'
-import { startedEngines } from '../support/lease-suite.ts'
-import { gate } from '../support/scripted-provider.ts'
+import { ann, root } from '../support/engine.ts'
+import { startedEngines, t0 } from '../support/lease-suite.ts'
+import { gate, wipingProvider } from '../support/scripted-provider.ts'
 import { advance, eachStore } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 
@@ -56,5 +57,21 @@ eachStore('a box of a fleet that has ended', (open) => {
     await until(async () => (await instancesOf(store))[0]?.due_at === null, 'it is looked at')
     expect((await instancesOf(store))[0]).toMatchObject({ state: 'terminated' })
     expect(provider.count('create')).toBe(created)
+  })
+})
+
+eachStore('a box of a fleet that was given back', (open) => {
+  const started = startedEngines(open)
+
+  it('is ready again also after a lease that was shorter than those of the fleet: its clock is moved before anybody calls it too old', async () => {
+    const { engine, provider } = await started(wipingProvider())
+    await fleetOf(engine, 1)
+    const { lease } = await createLease(engine.context, ann, { fleet: 'ci', ttlSeconds: 60 })
+    await fleetWhen(engine, 'another is ready', (fleet) => fleet.ready === 1 && fleet.taken === 1)
+    await releaseLease(engine.context, ann, lease.id, {})
+    await fleetWhen(engine, 'both are ready', (fleet) => fleet.ready === 2)
+    const row = (await instancesOf(engine.context.store)).find((one) => one.id === lease.instanceID)
+    expect(row).toMatchObject({ state: 'idle', dead_at: t0 + 24 * 60 * minute })
+    expect(provider.count('remove')).toBe(0)
   })
 })

@@ -250,7 +250,7 @@ eachStore('a fleet', (open, database) => {
 
 eachStore('a box of a fleet that is given back', (open) => {
   const started = startedEngines(open)
-  const leased = async (provider = wipingProvider(), input: { keep?: boolean; ttlSeconds?: number } = {}) => {
+  const leased = async (provider = wipingProvider(), input: { keep?: boolean } = {}) => {
     const { engine } = await started(provider)
     await fleetOf(engine, 1)
     const { lease, leaseToken } = await createLease(engine.context, ann, { fleet: 'ci', ...input })
@@ -271,17 +271,6 @@ eachStore('a box of a fleet that is given back', (open) => {
     const audit = await engine.context.store.read(({ db }) => db.selectFrom('audit').select(['kind', 'body']).orderBy('id').execute())
     expect(audit.map((one) => one.kind)).toEqual(['intent', 'outcome', 'proof'])
     expect(JSON.parse(audit[0]?.body ?? '{}')).toMatchObject({ call: 'wipe', lease: lease.id })
-  })
-
-  it('is ready again also after a lease that was shorter than those of the fleet: its clock is moved before anybody calls it too old', async () => {
-    const { engine, provider, lease } = await leased(wipingProvider(), { ttlSeconds: 60 })
-    const { store } = engine.context
-    await fleetWhen(engine, 'another is ready', (fleet) => fleet.ready === 1 && fleet.taken === 1)
-    await releaseLease(engine.context, ann, lease.id, {})
-    await fleetWhen(engine, 'both are ready', (fleet) => fleet.ready === 2)
-    const row = (await instancesOf(store)).find((one) => one.id === lease.instanceID)
-    expect(row).toMatchObject({ state: 'idle', dead_at: t0 + 24 * hour })
-    expect(provider.count('remove')).toBe(0)
   })
 
   it('has a new slug, token and holder the next time, and the former one has no way in any more', async () => {

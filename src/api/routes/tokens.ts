@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { createToken, listTokens, revokeToken } from '../../engine/admin/index.ts'
 import { answers, type Api, type Wiring } from '../app.ts'
 import { byId, ofProject, tokenBody } from '../schemas/admin.ts'
-import { answer, nothing, ref, text, withoutNulls } from '../schemas/kinds.ts'
+import { answer, may, nothing, ref, text, withoutNulls } from '../schemas/kinds.ts'
 import { Token } from '../schemas/views.ts'
 
 const tags = ['tokens']
@@ -33,14 +33,18 @@ export const tokenRoutes = (app: Api, { context, forgetTokens }: Wiring): void =
         querystring: nothing,
         body: tokenBody,
         response: answers({
-          201: answer('The token.', { token: ref(Token), secret: text({ description: 'Shown this once: only its hash is kept.' }) }),
+          201: answer('The token.', {
+            token: ref(Token),
+            secret: text({ description: 'Shown this once: only its hash is kept.' }),
+            warnings: may(Type.Array(text())),
+          }),
         }),
       },
     },
     async (request, reply) => {
-      const made = await createToken(context, request.actor, withoutNulls(request.body))
+      const { warnings, ...made } = await createToken(context, request.actor, withoutNulls(request.body))
       reply.code(201)
-      return made
+      return { ...made, ...(warnings.length > 0 ? { warnings } : {}) }
     },
   )
 

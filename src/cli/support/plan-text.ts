@@ -16,7 +16,7 @@ const became = (plan: PlanView, target: string): string => {
 const nextStep = (plan: PlanView): string => {
   switch (plan.state) {
     case 'waiting':
-      return `leasehold approve ${shortPlanId(plan.id)}   begins exactly this; what changed until then is dropped`
+      return `leasehold approve ${shortPlanId(plan.id)}   begins exactly this, where sweeps run in mode delete; what changed until then is dropped`
     case 'approved':
       return 'the next sweep begins it; "leasehold sweep" does so now'
     case 'begun':

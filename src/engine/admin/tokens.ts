@@ -76,6 +76,22 @@ export const makeToken = async (
   return { row, secret }
 }
 
+/** Leases belong to names: who has a token of the same one ends them too. */
+const sameName = async (tx: Tx, { id, name, project }: TokenRow): Promise<string[]> => {
+  const rows = await tx.db.selectFrom('tokens').selectAll().where('name', '=', name).where('revoked_at', 'is', null).execute()
+  const others = rows.filter(
+    (one) =>
+      one.id !== id &&
+      (one.expires_at === null || one.expires_at > tx.now) &&
+      (one.project === project || one.project === null || project === null),
+  )
+  const [other] = others
+  if (other === undefined) return []
+  return [
+    `token ${other.id} has the name "${name}" too: both are one owner, and each may end the leases of the other; give it another name where that is not meant`,
+  ]
+}
+
 /**
  * An admin of one project makes tokens for that project only.
  * @throws LeaseholdError forbidden, bad_request, not_found
@@ -84,15 +100,16 @@ export const createToken = async (
   context: EngineContext,
   actor: Actor,
   input: TokenInput,
-): Promise<{ token: TokenView; secret: string }> => {
+): Promise<{ token: TokenView; secret: string; warnings: string[] }> => {
   requireAdmin(actor)
   checkInput(input)
   const project = input.project == null ? actor.project : projectFor(actor, input.project)
-  const { row, secret } = await context.store.write(async (tx) => {
+  const { row, secret, warnings } = await context.store.write(async (tx) => {
     if (project !== null) await requireLiving(tx, actor, project)
-    return makeToken(tx, actor.name, { ...input, project })
+    const made = await makeToken(tx, actor.name, { ...input, project })
+    return { ...made, warnings: await sameName(tx, made.row) }
   })
-  return { token: tokenView(row), secret }
+  return { token: tokenView(row), secret, warnings }
 }
 
 export const listTokens = async (context: EngineContext, actor: Actor, project?: string): Promise<TokenView[]> => {

@@ -16,6 +16,18 @@ import { eachStore } from '../../support/stores.ts'
 import { actor, eventsOf, openOffice, root } from './support.ts'
 
 eachStore('tokens, projects and backends', (open) => {
+  test('a token of a name that somebody has already is made with a warning: both are one owner', async () => {
+    const { context } = await openOffice(await open())
+    const make = (project: string | null) => createToken(context, root, { name: 'ann', role: 'user', project })
+    const first = await make('default')
+    expect(first.warnings).toEqual([])
+    expect((await make(null)).warnings).toEqual([expect.stringContaining(`${first.token.id} has the name "ann" too`) as string])
+    // The twin: of another project it is another owner.
+    const bob = (project: string) => createToken(context, root, { name: 'bob', role: 'user', project })
+    await bob('default')
+    expect((await bob('other')).warnings).toEqual([])
+  })
+
   test('every change writes an event with its actor, in the project that it concerns (orphans R82, R85)', async () => {
     const { context } = await openOffice(await open())
     await createProject(context, root, 'web')
