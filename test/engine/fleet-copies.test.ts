@@ -63,6 +63,8 @@ eachStore('a fleet whose database may be a copy', (open, database) => {
     const { path } = before.cloud
     const original = await cases.open(await db.open(), { path })
     await makeDefault(original)
+    // A box that is being looked at this very moment is passed over on PostgreSQL.
+    await atRest(original)
     const startCopy = async (): Promise<Case> => {
       const store = await copy.open()
       undo.push(() => store.close())
