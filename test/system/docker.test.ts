@@ -126,7 +126,7 @@ withDocker('boxes on an Engine, with a coordinator and its commands', () => {
     expect(ran.status).toBe(125)
     expect(ran.stderr).toContain('docker pull no/such:1')
     const doctor = await cli('doctor', '--json')
-    const { checks } = JSON.parse(doctor.stdout) as { checks: DoctorCheck[] }
+    const checks = JSON.parse(doctor.stdout) as DoctorCheck[]
     expect(checks.find((check) => check.name.includes('docker: image'))).toMatchObject({
       level: 'error',
       remedy: expect.stringContaining('docker pull no/such:1'),

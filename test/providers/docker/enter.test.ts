@@ -1,5 +1,5 @@
 /** Commands in a box on an Engine, through the door that the command line uses. */
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { signalInBox, spawnInBox } from '../../../src/providers/docker/enter.ts'
@@ -91,8 +91,15 @@ withDocker('a command in a box on an Engine', () => {
     const words = [process.execPath, '--no-warnings', '--input-type=module', '-e', program]
       .map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
       .join(' ')
-    const ran = spawnSync('script', ['-qec', `stty rows 33 cols 77; ${words}`, '/dev/null'], { encoding: 'utf8', timeout: 90_000 })
-    expect([ran.status, ran.stdout.trim()]).toEqual([5, '33 77'])
+    // Not waited for in place: the way to the Engine goes through this process.
+    const ran = spawn('script', ['-qec', `stty rows 33 cols 77; ${words}`, '/dev/null'], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      timeout: 90_000,
+    })
+    const shown: string[] = []
+    ran.stdout.on('data', (part: Buffer) => shown.push(String(part)))
+    const [status] = (await once(ran, 'close')) as [number | null]
+    expect([status, shown.join('').trim()]).toEqual([5, '33 77'])
   })
 
   it('is 125 with a line where the box is gone, or its Engine', async () => {
