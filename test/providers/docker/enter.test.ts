@@ -1,5 +1,5 @@
 /** Commands in a box on an Engine, through the door that the command line uses. */
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { signalInBox, spawnInBox } from '../../../src/providers/docker/enter.ts'
@@ -91,8 +91,12 @@ withDocker('a command in a box on an Engine', () => {
     const words = [process.execPath, '--no-warnings', '--input-type=module', '-e', program]
       .map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
       .join(' ')
-    const ran = spawnSync('script', ['-qec', `stty rows 33 cols 77; ${words}`, '/dev/null'], { encoding: 'utf8', timeout: 90_000 })
-    expect([ran.status, ran.stdout.trim()]).toEqual([5, '33 77'])
+    // Not synchronously: what stands between here and the Engine runs in this process.
+    const child = spawn('script', ['-qec', `stty rows 33 cols 77; ${words}`, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] })
+    let out = ''
+    child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
+    const [status] = (await once(child, 'close')) as [number | null]
+    expect([status, out.trim()]).toEqual([5, '33 77'])
   })
 
   it('is 125 with a line where the box is gone, or its Engine', async () => {
