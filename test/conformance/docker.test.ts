@@ -54,22 +54,8 @@ const setup = (config: Record<string, unknown>) => async (): Promise<Conformance
     copy: async (resource) => nativeId(await boxes.stranger({ Labels: await labelsOf(resource.facts['container'] as string) })),
     tagged: async (ref) => nativeId(await boxes.stranger({ Labels: { 'leasehold.ref': ref } })),
     breakListing: lieWith(/GET \S*\/networks\?/, 500, 'the store of networks is broken'),
-    // What answers is another Engine: whatever it does not know proves nothing.
-    async loseAccount() {
-      proxy.lies.push(
-        {
-          when: /GET \S*\/info/,
-          status: 200,
-          body: { ID: 'OTHER', Name: 'other', OSType: 'linux', ServerVersion: '0', DockerRootDir: '/var/lib/docker', Driver: 'overlay2' },
-        },
-        { when: /GET \S*\/(containers\/json|networks\?)/, status: 200, body: [] },
-        { when: /GET \S*\/volumes\?/, status: 200, body: { Volumes: null } },
-        { when: /GET \S*\/containers\//, status: 404, body: { message: 'No such container: it' } },
-        { when: /GET \S*\/networks\//, status: 404, body: { message: 'network it not found' } },
-        { when: /GET \S*\/volumes\//, status: 404, body: { message: 'get it: no such volume' } },
-      )
-      return async () => void proxy.lies.splice(0)
-    },
+    // What answers is no Engine any more, and does not know a path of one.
+    loseAccount: lieWith(/GET \S*\/v[\d.]+\//, 404, 'page not found'),
     // A process that ends on no signal but KILL, one that has left its session, files in the volume, and something in memory.
     async leave(resource) {
       const container = resource.facts['container'] as string

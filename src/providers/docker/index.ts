@@ -96,11 +96,11 @@ export const createDockerProvider = ({ installation }: DockerProviderOptions = {
         }
       const { api, config } = open(request.config)
       const asked = await scopeNow(api, context.signal).catch((error: unknown) => {
-        if (error instanceof EngineUnreachable) return error
+        if (error instanceof EngineUnreachable || context.signal.aborted) return errorText(error)
         throw error
       })
       // The first question had no answer: nothing was asked for.
-      if (asked instanceof EngineUnreachable) return { kind: 'rejected', code: 'engine_unavailable', message: asked.message }
+      if (typeof asked === 'string') return { kind: 'rejected', code: 'engine_unavailable', message: asked }
       return createBox(api, asked.scope, request, config, context)
     },
     async find(ref, given, { signal }) {
