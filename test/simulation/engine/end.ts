@@ -4,7 +4,7 @@ import { nextDueAt } from './database.ts'
 import { worldScope, type Thing } from './things.ts'
 import type { World } from './world.ts'
 
-const mostLeaps = 360
+const mostLeaps = 720
 const longestLeapMs = 600_000
 /** What changed so shortly before a listing may not show in it yet. */
 const longestMarginMs = 20_000
