@@ -34,7 +34,8 @@ export const needsPerson = async (
       failed_at: tx.now,
       retry_at: null,
       held_by: null,
-      stopped: stopped === null ? null : JSON.stringify(stopped),
+      // What only others can read is left for them as it is (leases R89).
+      ...(dueAt === null ? { stopped: stopped === null ? null : JSON.stringify(stopped) } : {}),
     })
     .where('id', '=', work.removal.id)
     .execute()

@@ -53,16 +53,19 @@ export interface RemovalRecord {
   planned: string | null
   progress: string
   baseline: string | null
+  /** Missing: it is not looked at. */
+  stopped?: string | null
 }
 
 /** Null: it can be. */
-export const whyUnreadable = ({ version, identity, planned, progress, baseline }: RemovalRecord): string | null => {
+export const whyUnreadable = ({ version, identity, planned, progress, baseline, stopped = null }: RemovalRecord): string | null => {
   if (!knownVersions.has(Number(version))) return `a removal of version ${version} is not known here: nothing was touched`
   const broken = [
     membersIn(identity) === null ? 'identity' : '',
     membersIn(planned) === null ? 'plan' : '',
     progressIn(progress) === null ? 'progress' : '',
     baseline !== null && objectIn(baseline) === null ? 'baseline' : '',
+    stopped !== null && objectIn(stopped) === null ? 'stop' : '',
   ].filter((one) => one !== '')
   return broken.length === 0 ? null : `the removal's record can't be read (${broken.join(', ')}): nothing was touched`
 }

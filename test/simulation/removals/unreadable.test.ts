@@ -34,6 +34,7 @@ eachStore('the record of a removal', (open) => {
     ['a newer version, of the same shape', sql`version = 3, state = 'gave-up', due_at = null`],
     ['a progress that was cut off', sql`progress = '["i-0'`],
     ['an identity that was cut off', sql`identity = '[{"na'`],
+    ['a stop that was cut off', sql`stopped = '{"code":"une'`],
     ['members without an identity', sql`state = 'gave-up', due_at = null, identity = '[{"nativeId":"x"}]'`],
   ])('with %s stops no other, and stays as it is', async (_, set) => {
     const { one, id } = await tried()
@@ -45,7 +46,7 @@ eachStore('the record of a removal', (open) => {
     await one.sweep(graceSeconds + 60)
     await one.gone(other.cloudID)
     const after = (await removals(one)).find((row) => row.id === before?.id)
-    const kept = ['state', 'version', 'identity', 'planned', 'progress', 'baseline', 'evidence', 'cause'] as const
+    const kept = ['state', 'version', 'identity', 'planned', 'progress', 'baseline', 'stopped', 'evidence', 'cause'] as const
     for (const key of kept) expect(after?.[key], key).toEqual(before?.[key])
     expect([one.isRunning(id), one.count('remove', id)]).toEqual([true, calls])
     // Open or given up, a person is told; a list shows it still.
